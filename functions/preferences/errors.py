@@ -1,0 +1,144 @@
+"""Every refusal that the system makes, as one tree.
+
+    PreferencesError
+    ├── InvalidInput             what was sent does not fit; the text says what to send instead
+    │   └── InvalidJson          not even JSON, or JSON that has more than one reading
+    ├── NotFound
+    │   ├── ThreadNotFound       no such thread, or not the caller's: the two look the same
+    │   └── PreferenceNotFound   the thread has no such row
+    ├── Conflict
+    │   ├── ThreadTaken          the thread id belongs to somebody else
+    │   ├── ListFull             the add would exceed the bound of a thread
+    │   └── UndoConflict         a later change is in the way
+    ├── PreconditionFailed       the row is newer than the one that the caller saw
+    └── Unavailable
+        ├── Busy                 nothing was applied; the same request may be sent again
+        ├── OutcomeUnknown       a write was sent, and nobody can say whether it was applied
+        └── HistoryNotReady      the change is committed, its history entry is still on its way
+
+A refusal is raised where the rule lives and turned into an answer at the door, which finds the answer's
+kind by the class. `code` is the word that machines read, the same at both doors; the text is for people
+and models, and never holds what was sent.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from preferences.model import Preference, Thread
+
+
+@dataclass(frozen=True, slots=True)
+class FieldError:
+    """One fault of the input: where (`items.0.title`; empty for the whole), and what to send instead."""
+
+    field: str
+    message: str
+
+
+class PreferencesError(Exception):
+    """Root of the tree. Only its leaves are raised."""
+
+    code: ClassVar[str]
+    message: ClassVar[str] = ""
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(message or self.message)
+
+
+class InvalidInput(PreferencesError):
+    code = "invalid_input"
+
+    def __init__(self, errors: Sequence[FieldError]) -> None:
+        super().__init__("; ".join(f"{e.field}: {e.message}" if e.field else e.message for e in errors))
+        self.errors = tuple(errors)
+
+
+class InvalidJson(InvalidInput):
+    code = "invalid_json"
+
+    def __init__(self, message: str) -> None:
+        super().__init__([FieldError("", message)])
+
+
+class NotFound(PreferencesError):
+    code = "not_found"
+
+
+class ThreadNotFound(NotFound):
+    message = "no such thread"
+
+
+class PreferenceNotFound(NotFound):
+    message = "no such preference in this thread"
+
+
+class Conflict(PreferencesError):
+    pass
+
+
+class ThreadTaken(Conflict):
+    code = "thread_taken"
+    message = "this thread id is taken: choose another one"
+
+
+class ListFull(Conflict):
+    code = "list_full"
+
+
+@dataclass(frozen=True, slots=True)
+class Obstacle:
+    """A row that a later change has moved on, so that an undo would overwrite it."""
+
+    id: str
+    title: str
+    reason: str
+
+
+class UndoConflict(Conflict):
+    code = "undo_conflict"
+
+    def __init__(self, message: str, obstacles: Sequence[Obstacle]) -> None:
+        super().__init__(message)
+        self.obstacles = tuple(obstacles)
+
+
+class PreconditionFailed(PreferencesError):
+    """Carries the thread as it stands and the row in question, for the answer to show."""
+
+    code = "precondition_failed"
+    message = "this preference has changed since: compare with the present one, then send its revision as If-Match"
+
+    def __init__(self, thread: Thread, current: Preference) -> None:
+        super().__init__()
+        self.thread = thread
+        self.current = current
+
+
+class Unavailable(PreferencesError):
+    pass
+
+
+class Busy(Unavailable):
+    code = "busy"
+    message = "the store is busy and nothing was changed: try again in a moment"
+
+
+class OutcomeUnknown(Unavailable):
+    """Carries the thread as one consistent read found it after the write, or None if that failed as well."""
+
+    code = "outcome_unknown"
+    message = "it is unknown whether the change was stored: look at the present list before trying again"
+
+    def __init__(self, thread: Thread | None) -> None:
+        super().__init__()
+        self.thread = thread
+
+
+class HistoryNotReady(Unavailable):
+    code = "not_ready"
+    message = "this change is not in the history yet: try again in a moment"

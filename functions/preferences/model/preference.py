@@ -1,0 +1,274 @@
+"""The words of the system: what is stored, what is sent to change it, and what is said about it."""
+
+import re
+import secrets
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Annotated, Any, Literal, TypedDict
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic_core import PydanticCustomError
+
+from preferences.model.text import is_visible, normalise, shorten
+
+MAX_PREFERENCES = 100
+MAX_TITLE = 120
+MAX_SUBTITLE = 500
+MAX_BATCH = 50
+MAX_REASONING = 1000
+
+THREAD_ID = re.compile(r"[0-9A-Za-z._:-]{2,100}")
+"""Every thread id, at every door. No `#`, so that an id can't reach into another key."""
+
+Kind = Literal["hard", "soft"]
+Party = Literal["agent", "user"]
+
+
+def new_id() -> str:
+    """A fresh id of 128 random bits, as 32 hexadecimal digits: URL-safe, and beyond guessing."""
+    return secrets.token_hex(16)
+
+
+def is_thread_id(text: object) -> bool:
+    return isinstance(text, str) and THREAD_ID.fullmatch(text) is not None
+
+
+class Frozen(BaseModel):
+    """Values don't change, take no field that they don't know, and show nothing of a bad input."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+
+# -- stored ---------------------------------------------------------------------------------------------
+
+
+class Preference(Frozen):
+    """One row. `changed` and the like are revisions of the thread; times are ISO 8601 in UTC."""
+
+    id: str
+    title: str
+    subtitle: str | None = None
+    kind: Kind
+    locked: bool
+    rank: int
+    """Orders the list, ties by id. Never shown."""
+    added: int
+    """The revision that brought the row: what tells a row that a model has seen from a later one."""
+    changed: int
+    """The revision at which title, subtitle or kind last changed; a lock or a move leaves it."""
+    user_changed: int = 0
+    """The same, by the user; 0: never."""
+    created_by: Party
+    created_at: str
+    updated_by: Party
+    updated_at: str
+
+    @property
+    def text(self) -> tuple[str, str | None, Kind]:
+        """What makes two rows the same preference."""
+        return self.title, self.subtitle, self.kind
+
+
+class Change(Frozen):
+    """What the latest committed write was, stored with it."""
+
+    id: str
+    party: Party
+    who: str | None = None
+    """The user's `sub`; the agent's or gateway's id."""
+    action: str
+    reasoning: str | None = None
+    at: str
+
+
+class Thread(Frozen):
+    """A conversation's list at one revision, in order. A tombstone has no owner; revision 0: not stored."""
+
+    thread_id: str
+    owner: str | None = None
+    deleted_by: str | None = None
+    revision: int = 0
+    renumbered: int = 0
+    """The revision at which a position last stopped meaning what it meant (a removal, a reorder, an undo)."""
+    preferences: tuple[Preference, ...] = ()
+    last_change: Change | None = None
+
+    @cached_property
+    def positions(self) -> Mapping[str, int]:
+        """id → 1-based position."""
+        return {row.id: n for n, row in enumerate(self.preferences, 1)}
+
+    def find(self, preference_id: str) -> Preference | None:
+        position = self.positions.get(preference_id)
+        return self.preferences[position - 1] if position else None
+
+
+class Caller(Frozen):
+    """Who asks, and on whose behalf."""
+
+    party: Party
+    owner: str | None
+    """The `sub` that must own the thread. None, for an agent alone: any thread that is registered."""
+    who: str | None = None
+    reasoning: str | None = None
+
+    @classmethod
+    def user(cls, sub: str) -> "Caller":
+        return cls(party="user", owner=sub, who=sub)
+
+
+# -- sent -----------------------------------------------------------------------------------------------
+
+
+def _title(text: str) -> str:
+    text = normalise(text, MAX_TITLE)
+    if not is_visible(text):
+        raise PydanticCustomError("title_blank", "must hold at least one visible character")
+    return text
+
+
+def _subtitle(text: str) -> str | None:
+    text = normalise(text, MAX_SUBTITLE)
+    return text if is_visible(text) else None
+
+
+def _kind(value: object) -> object:
+    return value.strip().lower() if isinstance(value, str) else value
+
+
+def whole_number(value: object) -> object:
+    """A whole number in any spelling that models use for it: 2, "2", 2.0, "2.0"; else an error."""
+    if isinstance(value, str) and re.fullmatch(r"\s*\+?[0-9]{1,9}(\.0{1,9})?\s*", value):
+        return int(value.strip().partition(".")[0])
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e9:
+        return int(value)
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 10**9:
+        return value
+    raise PydanticCustomError("whole_number", "must be a whole number")
+
+
+def _positive(value: int) -> int:
+    if value < 1:
+        raise PydanticCustomError("position", "must be 1 or more")
+    return value
+
+
+def _not_null(value: object) -> object:
+    if value is None:
+        raise PydanticCustomError("null", "must not be null: leave it out to keep the present value")
+    return value
+
+
+Title = Annotated[str, AfterValidator(_title)]
+Subtitle = Annotated[str, AfterValidator(_subtitle)]
+KindWord = Annotated[Kind, BeforeValidator(_kind)]
+Position = Annotated[int, BeforeValidator(whole_number), AfterValidator(_positive)]
+
+
+class Fields(TypedDict, total=False):
+    """The new values of a row's fields; what is absent stays. A subtitle of None is cleared."""
+
+    title: str
+    subtitle: str | None
+    kind: Kind
+    locked: bool
+
+
+class Draft(Frozen):
+    """A preference to record."""
+
+    title: Title = Field(description="Short label, e.g. 'Academic tone'.")
+    subtitle: Subtitle | None = Field(
+        default=None, description="Free-text qualifier, e.g. 'Formal and objective'."
+    )
+    kind: Annotated[KindWord, BeforeValidator(lambda value: "soft" if value is None else value)] = Field(
+        default="soft", description="'hard' for must-haves, 'soft' for preferences."
+    )
+
+    @property
+    def text(self) -> tuple[str, str | None, Kind]:
+        return self.title, self.subtitle, self.kind
+
+
+class Additions(Frozen):
+    """1 to 50 preferences to record, in order."""
+
+    items: tuple[Draft, ...] = Field(
+        min_length=1,
+        max_length=MAX_BATCH,
+        description=(
+            "The explicitly-stated preferences to record, in order. "
+            "Pass a single preference as a one-element list."
+        ),
+        examples=[[{"title": "Academic tone", "subtitle": "Formal and objective", "kind": "hard"}]],
+    )
+
+
+class IndexedEdit(Frozen):
+    """An agent's edit. Models fill optional fields with null, so null means not given; "" clears a subtitle."""
+
+    index: Position = Field(
+        description="1-based position of the preference within this conversation (as shown by list_preferences)."
+    )
+    title: Title | None = Field(default=None, description="New short label; omit to keep the current value.")
+    subtitle: Annotated[str, AfterValidator(lambda text: normalise(text, MAX_SUBTITLE))] | None = Field(
+        default=None, description="New qualifier; omit to keep the current value."
+    )
+    kind: KindWord | None = Field(
+        default=None, description="'hard' or 'soft'; omit to keep the current value."
+    )
+
+    @property
+    def fields(self) -> Fields:
+        given: dict[str, Any] = {
+            name: value
+            for name in ("title", "subtitle", "kind")
+            if (value := getattr(self, name)) is not None
+        }
+        if "subtitle" in given and not is_visible(given["subtitle"]):
+            given["subtitle"] = None
+        return Fields(**given)
+
+
+class Edit(Frozen):
+    """A user's edit: what is sent is set, null clears the subtitle, what is left out stays."""
+
+    title: Annotated[Title, BeforeValidator(_not_null)] = ""
+    subtitle: Subtitle | None = None
+    kind: Annotated[KindWord, BeforeValidator(_not_null)] = "soft"
+    locked: Annotated[bool, Field(strict=True), BeforeValidator(_not_null)] = False
+
+    @property
+    def fields(self) -> Fields:
+        return Fields(**{name: getattr(self, name) for name in self.model_fields_set})  # type: ignore[typeddict-item]
+
+
+def reasoning(value: object) -> str | None:
+    """A model's `action_and_reasoning` in the form that is stored: one line, cut at the bound, or None."""
+    return shorten(value, MAX_REASONING) or None if isinstance(value, str) else None
+
+
+# -- said -----------------------------------------------------------------------------------------------
+
+Outcome = Literal[
+    "recorded",
+    "duplicate",
+    "updated",
+    "unchanged",
+    "removed",
+    "locked",
+    "out_of_range",
+    "changed_by_user",
+    "stale",
+]
+
+
+class Report(Frozen):
+    """What became of one element of a batch."""
+
+    outcome: Outcome
+    index: int
+    """As the caller gave it; for an addition, its position in the fresh list."""
+    title: str | None = None
+    """None where no row is meant."""
+    id: str | None = None
