@@ -15,13 +15,13 @@ help: ## Show this list
 .venv: .venv/.stamp ## Install the locked development environment
 .venv/.stamp: requirements/dev.txt
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement $<
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes --requirement $<
 	@touch $@
 
 .venv-sam: .venv-sam/.stamp
 .venv-sam/.stamp: requirements/sam.txt
 	$(PYTHON) -m venv .venv-sam
-	.venv-sam/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement $<
+	.venv-sam/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes --requirement $<
 	@touch $@
 
 local: .venv/.stamp ## Run the whole stack on this machine (PORT=8080)
