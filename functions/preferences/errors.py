@@ -111,7 +111,9 @@ class PreconditionFailed(PreferencesError):
     """Carries the thread as it stands and the row in question, for the answer to show."""
 
     code = "precondition_failed"
-    message = "this preference has changed since: compare with the present one, then send its revision as If-Match"
+    message = (
+        "this preference has changed since: compare with the present one, then send its revision as If-Match"
+    )
 
     def __init__(self, thread: Thread, current: Preference) -> None:
         super().__init__()

@@ -4,9 +4,9 @@ import re
 import secrets
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Annotated, Any, Literal, TypedDict
+from typing import Annotated, Any, Literal, TypedDict, cast
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from preferences.model.text import is_visible, normalise, shorten
@@ -21,7 +21,7 @@ THREAD_ID = re.compile(r"[0-9A-Za-z._:-]{2,100}")
 """Every thread id, at every door. No `#`, so that an id can't reach into another key."""
 
 Kind = Literal["hard", "soft"]
-Party = Literal["agent", "user"]
+Actor = Literal["agent", "user"]
 
 
 def new_id() -> str:
@@ -58,9 +58,9 @@ class Preference(Frozen):
     """The revision at which title, subtitle or kind last changed; a lock or a move leaves it."""
     user_changed: int = 0
     """The same, by the user; 0: never."""
-    created_by: Party
+    created_by: Actor
     created_at: str
-    updated_by: Party
+    updated_by: Actor
     updated_at: str
 
     @property
@@ -73,7 +73,7 @@ class Change(Frozen):
     """What the latest committed write was, stored with it."""
 
     id: str
-    party: Party
+    actor: Actor
     who: str | None = None
     """The user's `sub`; the agent's or gateway's id."""
     action: str
@@ -106,7 +106,7 @@ class Thread(Frozen):
 class Caller(Frozen):
     """Who asks, and on whose behalf."""
 
-    party: Party
+    actor: Actor
     owner: str | None
     """The `sub` that must own the thread. None, for an agent alone: any thread that is registered."""
     who: str | None = None
@@ -114,7 +114,7 @@ class Caller(Frozen):
 
     @classmethod
     def user(cls, sub: str) -> "Caller":
-        return cls(party="user", owner=sub, who=sub)
+        return cls(actor="user", owner=sub, who=sub)
 
 
 # -- sent -----------------------------------------------------------------------------------------------
@@ -127,8 +127,12 @@ def _title(text: str) -> str:
     return text
 
 
+def _qualifier(text: str) -> str:
+    return normalise(text, MAX_SUBTITLE)
+
+
 def _subtitle(text: str) -> str | None:
-    text = normalise(text, MAX_SUBTITLE)
+    text = _qualifier(text)
     return text if is_visible(text) else None
 
 
@@ -193,7 +197,7 @@ class Draft(Frozen):
 class Additions(Frozen):
     """1 to 50 preferences to record, in order."""
 
-    items: tuple[Draft, ...] = Field(
+    items: list[Draft] = Field(
         min_length=1,
         max_length=MAX_BATCH,
         description=(
@@ -205,13 +209,15 @@ class Additions(Frozen):
 
 
 class IndexedEdit(Frozen):
-    """An agent's edit. Models fill optional fields with null, so null means not given; "" clears a subtitle."""
+    """An agent's edit. Models fill optional fields with null, so null is not given; "" clears a subtitle."""
 
     index: Position = Field(
-        description="1-based position of the preference within this conversation (as shown by list_preferences)."
+        description=(
+            "1-based position of the preference within this conversation (as shown by list_preferences)."
+        )
     )
     title: Title | None = Field(default=None, description="New short label; omit to keep the current value.")
-    subtitle: Annotated[str, AfterValidator(lambda text: normalise(text, MAX_SUBTITLE))] | None = Field(
+    subtitle: Annotated[str, AfterValidator(_qualifier)] | None = Field(
         default=None, description="New qualifier; omit to keep the current value."
     )
     kind: KindWord | None = Field(
@@ -227,7 +233,7 @@ class IndexedEdit(Frozen):
         }
         if "subtitle" in given and not is_visible(given["subtitle"]):
             given["subtitle"] = None
-        return Fields(**given)
+        return cast(Fields, given)
 
 
 class Edit(Frozen):
@@ -238,9 +244,15 @@ class Edit(Frozen):
     kind: Annotated[KindWord, BeforeValidator(_not_null)] = "soft"
     locked: Annotated[bool, Field(strict=True), BeforeValidator(_not_null)] = False
 
+    @model_validator(mode="after")
+    def _something(self) -> "Edit":
+        if not self.model_fields_set:
+            raise PydanticCustomError("empty_edit", "must hold at least one of title, subtitle, kind, locked")
+        return self
+
     @property
     def fields(self) -> Fields:
-        return Fields(**{name: getattr(self, name) for name in self.model_fields_set})  # type: ignore[typeddict-item]
+        return cast(Fields, {name: getattr(self, name) for name in self.model_fields_set})
 
 
 def reasoning(value: object) -> str | None:

@@ -15,7 +15,6 @@ _SENTENCES = {
     "string_type": "must be a text",
     "string_unicode": "must not hold half of a surrogate pair: leave it out",
     "bool_type": "must be true or false",
-    "tuple_type": "must be a list",
     "list_type": "must be a list",
     "model_type": "must be an object",
     "model_attributes_type": "must be an object",

@@ -1,0 +1,90 @@
+"""The client for DynamoDB, and what each of its errors says about the write that met it."""
+
+import os
+from enum import Enum
+from functools import cache
+from typing import TYPE_CHECKING
+
+import boto3
+from botocore.config import Config
+from botocore.exceptions import (
+    ClientError,
+    ConnectionError,
+    ConnectTimeoutError,
+    EndpointConnectionError,
+    HTTPClientError,
+)
+from botocore.parsers import ResponseParserError
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+CONNECT_SECONDS = 1
+READ_SECONDS = 2
+CALL_SECONDS = CONNECT_SECONDS + READ_SECONDS
+"""The longest that one call can take."""
+
+# Refused before it was looked at: nothing was applied, and it may be sent again. Throttling in its several
+# names, and the two ways in which DynamoDB says that somebody else's write holds the item.
+_NOT_APPLIED = frozenset(
+    {
+        "ProvisionedThroughputExceededException",
+        "ReplicatedWriteConflictException",
+        "RequestLimitExceeded",
+        "ThrottlingException",
+        "TransactionConflictException",
+    }
+)
+
+
+class Verdict(Enum):
+    """What an error means for the request that it answers."""
+
+    REFUSED = "its condition does not hold"
+    NOT_APPLIED = "it was never looked at"
+    UNKNOWN = "it may have been applied, or may still be"
+    FAULT = "it can never succeed: a defect of ours, or of the deployment"
+
+
+def verdict(error: Exception) -> Verdict:
+    if isinstance(error, ClientError):
+        code = error.response.get("Error", {}).get("Code", "")
+        status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
+        if code == "ConditionalCheckFailedException":
+            return Verdict.REFUSED
+        if code in _NOT_APPLIED:
+            return Verdict.NOT_APPLIED
+        return Verdict.UNKNOWN if status >= 500 or code == "InternalServerError" else Verdict.FAULT
+    if isinstance(error, EndpointConnectionError | ConnectTimeoutError):
+        return Verdict.NOT_APPLIED  # no connection, so nothing was sent
+    lost = isinstance(error, HTTPClientError | ConnectionError | ResponseParserError)
+    return Verdict.UNKNOWN if lost else Verdict.FAULT
+
+
+@cache
+def dynamodb_client() -> "DynamoDBClient":
+    """One client per process, made at the first use.
+
+    Its own retries are off: it would send a write a second time after a time-out, and an unlock that is
+    sent again can undo a lock that was acknowledged in between. What may be sent again, we send.
+    """
+    return boto3.client(
+        "dynamodb",
+        config=Config(
+            retries={"total_max_attempts": 1, "mode": "standard"},
+            connect_timeout=CONNECT_SECONDS,
+            read_timeout=READ_SECONDS,
+            tcp_keepalive=True,
+        ),
+    )
+
+
+@cache
+def table_name() -> str:
+    return os.environ["TABLE_NAME"]
+
+
+@cache
+def history_days() -> int:
+    """How long history entries are kept."""
+    return int(os.environ.get("HISTORY_DAYS", "90"))

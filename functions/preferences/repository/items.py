@@ -1,0 +1,116 @@
+"""A thread as the table keeps it. The one serialiser, the one parser: attribute names are typed here.
+
+pk = THREAD#<thread_id>, sk = PREFERENCES
+owner         S   absent on a tombstone
+revision      N
+renumbered    N
+preferences   M   id → M of the row's fields, without its id; absent on a tombstone
+last_change   M
+deleted_by    S   on a tombstone only, with
+expires_at    N   epoch seconds, the table's TTL attribute
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from preferences.model import Change, Preference, Thread
+
+Item = Mapping[str, Mapping[str, Any]]
+"""An item, or a map inside it, in DynamoDB's typed form: name → {"S": "…"}."""
+
+
+def key(thread_id: str) -> dict[str, dict[str, str]]:
+    return {"pk": {"S": f"THREAD#{thread_id}"}, "sk": {"S": "PREFERENCES"}}
+
+
+def typed(value: object) -> dict[str, Any]:
+    """A value in DynamoDB's form. There are texts, whole numbers, booleans and maps, and nothing else."""
+    if isinstance(value, bool):
+        return {"BOOL": value}
+    if isinstance(value, str):
+        return {"S": value}
+    if isinstance(value, int):
+        return {"N": str(value)}
+    if isinstance(value, Mapping):
+        return {"M": {name: typed(inner) for name, inner in value.items()}}
+    raise TypeError(f"no attribute is of type {type(value).__name__}")
+
+
+def plain(attribute: Mapping[str, Any]) -> Any:
+    """The reverse of `typed`."""
+    [(kind, value)] = attribute.items()
+    if kind == "N":
+        return int(value)
+    if kind == "M":
+        return {name: plain(inner) for name, inner in value.items()}
+    return value
+
+
+def row_fields(row: Preference) -> dict[str, object]:
+    """What is stored of a row under its id: no nulls."""
+    fields = {name: value for name, value in row if name != "id" and value is not None}
+    if not row.user_changed:
+        del fields["user_changed"]
+    return fields
+
+
+def thread_item(thread: Thread) -> dict[str, dict[str, Any]]:
+    """A registered thread as an item."""
+    attributes = {
+        "owner": thread.owner,
+        "revision": thread.revision,
+        "renumbered": thread.renumbered,
+        "preferences": {row.id: row_fields(row) for row in thread.preferences},
+        "last_change": change_fields(thread.last_change) if thread.last_change else None,
+    }
+    stored = {name: typed(value) for name, value in attributes.items() if value is not None}
+    return key(thread.thread_id) | stored
+
+
+def change_fields(change: Change) -> dict[str, object]:
+    return change.model_dump(exclude_none=True)
+
+
+def read_thread(thread_id: str, item: Item | None) -> Thread:
+    """The thread that an item holds; without an item, a thread at revision 0.
+
+    Rows are read tolerantly: one row that an older version left odd must not hide the others.
+    """
+    if not item:
+        return Thread(thread_id=thread_id)
+    attributes = {name: plain(value) for name, value in item.items()}
+    rows = [
+        _row(preference_id, fields) for preference_id, fields in attributes.get("preferences", {}).items()
+    ]
+    change = attributes.get("last_change")
+    return Thread(
+        thread_id=thread_id,
+        owner=attributes.get("owner"),
+        deleted_by=attributes.get("deleted_by"),
+        revision=attributes["revision"],
+        renumbered=attributes.get("renumbered", 0),
+        preferences=tuple(sorted(rows, key=lambda row: (row.rank, row.id))),
+        last_change=Change(**change) if change else None,
+    )
+
+
+def _row(preference_id: str, fields: dict[str, Any]) -> Preference:
+    kind = fields.get("kind")
+    known = {name: fields[name] for name in Preference.model_fields if name in fields}
+    return Preference(
+        **{
+            "title": "",
+            # A row without `locked` is one that no agent's write can touch: its condition asks for false.
+            "locked": True,
+            "rank": 0,
+            "added": 0,
+            "changed": 0,
+            "created_by": "user",
+            "created_at": "",
+            "updated_by": "user",
+            "updated_at": "",
+            **known,
+            "id": preference_id,
+            "kind": kind if kind in ("hard", "soft") else "hard",
+        }
+    )

@@ -1,0 +1,325 @@
+"""The agent's four tools: what a model may send, what is done with it, and what the model is told.
+
+A tool is a method of PreferenceTools under @workspace_tool. The decorator registers it in TOOLS, from which
+the schemas are rendered and the doors dispatch, adds the argument `action_and_reasoning`, validates, runs,
+and wraps what came out in the result envelope, which every door hands over as it is:
+
+    {"ok": true, "result": "updated #1 Formal tone", "items": [{"index": 1, "title": "Formal tone",
+     "outcome": "updated"}], "revision": 8, "preferences": "#1 [hard] Formal tone"}
+    {"ok": false, "error": {"code": "invalid_arguments", "message": "indices: is required, for …"}}
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import wraps
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field, create_model, model_validator
+from pydantic_core import PydanticCustomError
+
+from preferences import render
+from preferences.errors import FieldError, InvalidInput, OutcomeUnknown, PreferencesError
+from preferences.model import (
+    MAX_BATCH,
+    Additions,
+    Caller,
+    Frozen,
+    IndexedEdit,
+    Position,
+    Report,
+    Thread,
+    parse,
+    reasoning,
+    whole_number,
+)
+from preferences.repository import PreferenceRepository, Written
+
+Envelope = dict[str, Any]
+
+MAX_FAULTS_TOLD = 3
+
+REASONING = Field(
+    description="What you are doing and why, in one sentence. The user reads it beside the change.",
+    examples=["Recording the budget that the user just named."],
+)
+IDENTITY = frozenset({"thread_id", "user_id"})
+"""Known from the session or the caller's headers. As an argument a model could name a stranger's."""
+
+
+def _revision(value: object) -> object:
+    if value is None or (isinstance(value, str) and value.strip().lower() in ("", "null", "none")):
+        return None
+    return whole_number(value)
+
+
+ListRevision = Annotated[
+    Annotated[int, Field(ge=0)] | None,
+    BeforeValidator(_revision),
+    Field(
+        description=(
+            "The revision shown with the list that these positions come from; "
+            "if the list has changed since, nothing is touched and you get the fresh list."
+        ),
+        examples=[8],
+    ),
+]
+
+
+class NoArguments(Frozen):
+    pass
+
+
+class Updates(Frozen):
+    updates: list[IndexedEdit] = Field(
+        min_length=1,
+        max_length=MAX_BATCH,
+        description=(
+            "The preferences to edit, each as {index, title?, subtitle?, kind?}; "
+            "omit a field to keep its current value. Pass a single edit as a one-element list."
+        ),
+        examples=[[{"index": 2, "title": "Formal tone"}]],
+    )
+    list_revision: ListRevision = None
+
+    @model_validator(mode="after")
+    def _one_edit_per_position(self) -> "Updates":
+        indices = [edit.index for edit in self.updates]
+        if len(set(indices)) < len(indices):
+            raise PydanticCustomError("repeated_index", "updates: each index only once, merge its edits")
+        return self
+
+
+class Removals(Frozen):
+    indices: list[Position] = Field(
+        min_length=1,
+        max_length=MAX_BATCH,
+        description=(
+            "1-based positions of the preferences to remove (as shown by list_preferences). "
+            "Pass one or several."
+        ),
+        examples=[[1, 3]],
+    )
+    list_revision: ListRevision = None
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A tool as it is declared. `args_schema` is what is validated, `parameters` what the model is shown."""
+
+    name: str
+    description: str
+    args_schema: type[Frozen]
+    run: Callable[["PreferenceTools", Any, Caller], "Told"]
+
+    @property
+    def parameters(self) -> type[Frozen]:
+        """`args_schema` with the injected `action_and_reasoning`, which models are told to send always.
+
+        A call without it is served: the reason is for the history, and not worth a lost change.
+        """
+        injected: Any = {"action_and_reasoning": (str, REASONING)}
+        return create_model(self.args_schema.__name__, __base__=self.args_schema, **injected)
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a tool came to: the sentence for the model, and what it is based on."""
+
+    result: str
+    thread: Thread
+    reports: tuple[Report, ...] = ()
+
+
+TOOLS: dict[str, Tool] = {}
+
+
+def workspace_tool(
+    *, description: str, args_schema: type[Frozen] = NoArguments
+) -> Callable[[Callable[["PreferenceTools", Any, Caller], Told]], Callable[..., Envelope]]:
+    """Declares a method as a tool, and makes it take the arguments as a model sends them."""
+
+    def declare(method: Callable[["PreferenceTools", Any, Caller], Told]) -> Callable[..., Envelope]:
+        tool = Tool(method.__name__, description, args_schema, method)
+        TOOLS[tool.name] = tool
+
+        @wraps(method)
+        def call(self: "PreferenceTools", **arguments: object) -> Envelope:
+            return self.call(tool.name, arguments)
+
+        return call
+
+    return declare
+
+
+class PreferenceTools:
+    """The tools on one thread, in the name of one agent.
+
+    The thread, and the user that must own it, come from whoever made the session, never from the model.
+    `thread` is the list as the latest call read or left it; None before, and where it could not be read.
+    """
+
+    def __init__(
+        self,
+        thread_id: str,
+        repo: PreferenceRepository,
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+    ) -> None:
+        self.thread_id = thread_id
+        self.thread: Thread | None = None
+        self._repo = repo
+        self._user_id = user_id
+        self._agent_id = agent_id
+
+    def call(self, name: str, arguments: Mapping[str, object]) -> Envelope:
+        """Runs a tool by its name. Every refusal is an envelope; only faults are raised."""
+        self.thread = None
+        tool = TOOLS.get(name)
+        if tool is None:
+            return _failure("unknown_tool", f"there is no such tool; there are {', '.join(TOOLS)}")
+        caller = Caller(
+            actor="agent",
+            owner=self._user_id,
+            who=self._agent_id,
+            reasoning=reasoning(arguments.get("action_and_reasoning")),
+        )
+        try:
+            told = tool.run(self, _accepted(tool, arguments), caller)
+        except InvalidInput as refusal:
+            return _failure("invalid_arguments", _advice(tool, refusal))
+        except OutcomeUnknown as refusal:
+            self.thread = refusal.thread
+            return _failure(refusal.code, str(refusal)) | _list(refusal.thread)
+        except PreferencesError as refusal:
+            return _failure(refusal.code, str(refusal))
+        self.thread = told.thread
+        items = [
+            report.model_dump(include={"index", "title", "outcome"}, exclude_none=True)
+            for report in told.reports
+        ]
+        return {"ok": True, "result": told.result, "items": items} | _list(told.thread)
+
+    @workspace_tool(
+        description=(
+            "Record one or more decoded user preferences (hard or soft constraints). "
+            "Use this for every add — pass a one-element list to record a single preference."
+        ),
+        args_schema=Additions,
+    )
+    def add_preferences(self, args: Additions, caller: Caller) -> Told:
+        return _told_additions(self._repo.add_preferences_bulk(self.thread_id, args.items, caller))
+
+    @workspace_tool(description="List the current preferences / constraints.")
+    def list_preferences(self, _: NoArguments, caller: Caller) -> Told:
+        thread = self._repo.list_preferences(self.thread_id, caller)
+        return Told(render.lines(thread), thread)
+
+    @workspace_tool(
+        description=(
+            "Edit the title, subtitle, or kind of one or more existing preferences by their 1-based indices. "
+            "Pass a list of {index, title?, subtitle?, kind?}. "
+            "Locked preferences are skipped and reported so the agent can tell the user."
+        ),
+        args_schema=Updates,
+    )
+    def update_preferences(self, args: Updates, caller: Caller) -> Told:
+        written = self._repo.update_preferences(
+            self.thread_id, args.updates, caller, list_revision=args.list_revision, respect_lock=True
+        )
+        return _told_by_position(written, args.list_revision)
+
+    @workspace_tool(
+        description=(
+            "Remove one or more preferences by their 1-based indices "
+            "(as shown by list_preferences; pass a list). "
+            "Locked preferences are skipped and reported. "
+            "Call list_preferences first to confirm the indices, "
+            "and remove only when the user explicitly asks you to drop a preference."
+        ),
+        args_schema=Removals,
+    )
+    def remove_preferences(self, args: Removals, caller: Caller) -> Told:
+        written = self._repo.remove_preferences(
+            self.thread_id, args.indices, caller, list_revision=args.list_revision, respect_lock=True
+        )
+        return _told_by_position(written, args.list_revision)
+
+
+def _accepted(tool: Tool, arguments: Mapping[str, object]) -> Frozen:
+    if named := sorted(IDENTITY & arguments.keys()):
+        raise InvalidInput(
+            [FieldError(name, "is known already and can't be chosen here: leave it out") for name in named]
+        )
+    known = {name: arguments[name] for name in tool.args_schema.model_fields if name in arguments}
+    return parse(tool.args_schema, known)
+
+
+def _advice(tool: Tool, refusal: InvalidInput) -> str:
+    """The faults in one line, and an example of what to send, which is what ends a loop of wrong calls."""
+    faults = "; ".join(
+        f"{e.field}: {e.message}" if e.field else e.message for e in refusal.errors[:MAX_FAULTS_TOLD]
+    )
+    name, *inside = refusal.errors[0].field.split(".")
+    field = tool.args_schema.model_fields.get(name)
+    if field is None or not field.examples:
+        return faults
+    example = field.examples[0]
+    if inside and isinstance(example, list):
+        example = example[0]
+    return f"{faults}, for example {json.dumps(example)}"
+
+
+def _failure(code: str, message: str) -> Envelope:
+    return {"ok": False, "error": {"code": code, "message": message}}
+
+
+def _list(thread: Thread | None) -> Envelope:
+    return {"revision": thread.revision, "preferences": render.lines(thread)} if thread else {}
+
+
+# -- the sentences; none claims more than the reports do
+
+_SKIPPED = {
+    "locked": "locked: ask the user to unlock first",
+    "out_of_range": "out of range",
+    "changed_by_user": "changed by the user since: look at its present text before trying again",
+}
+
+
+def _told_additions(written: Written) -> Told:
+    recorded = sum(report.outcome == "recorded" for report in written.reports)
+    parts = (
+        [f"recorded {recorded} preference{'' if recorded == 1 else 's'}"]
+        if recorded
+        else ["nothing recorded"]
+    )
+    if known := [_named(report) for report in written.reports if report.outcome == "duplicate"]:
+        parts.append(f"recorded already: {', '.join(known)}")
+    return Told("; ".join(parts), written.thread, written.reports)
+
+
+def _told_by_position(written: Written, list_revision: int | None) -> Told:
+    by_outcome: dict[str, list[str]] = {}
+    for report in written.reports:
+        by_outcome.setdefault(report.outcome, []).append(_named(report))
+    if "stale" in by_outcome:
+        result = (
+            f"stale: the list is not the one of revision {list_revision} any more, so nothing was changed; "
+            f"take the positions from the present list (revision {written.thread.revision})"
+        )
+        return Told(result, written.thread, written.reports)
+    parts = [
+        f"{outcome} {', '.join(by_outcome[outcome])}"
+        for outcome in ("updated", "removed", "unchanged")
+        if outcome in by_outcome
+    ] or ["no matching preferences found"]
+    skipped = [f"{name} ({why})" for outcome, why in _SKIPPED.items() for name in by_outcome.get(outcome, ())]
+    if skipped:
+        parts.append(f"skipped {', '.join(skipped)}")
+    return Told("; ".join(parts), written.thread, written.reports)
+
+
+def _named(report: Report) -> str:
+    return f"#{report.index} {render.name(report.title)}".rstrip()
