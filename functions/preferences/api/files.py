@@ -1,0 +1,106 @@
+"""The panel: a closed list of files, each packed once, and what the page needs to sign in."""
+
+import base64
+import gzip
+import hashlib
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from preferences.api import views
+from preferences.api.http import Request, Response
+
+ASSETS = Path(__file__).with_name("assets")
+PAGE = "index.html"
+
+MEDIA_TYPES = {
+    ".css": "text/css; charset=utf-8",
+    ".html": "text/html; charset=utf-8",
+    ".ico": "image/x-icon",
+    ".js": "text/javascript; charset=utf-8",
+    ".png": "image/png",
+    ".svg": "image/svg+xml",
+    ".txt": "text/plain; charset=utf-8",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """The bytes of a file as they are sent, with the tag that only these bytes have."""
+
+    body: str
+    etag: str
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    media_type: str
+    plain: Form
+    packed: Form
+
+
+def pack(content: bytes, media_type: str) -> File:
+    return File(media_type, _form(content), _form(gzip.compress(content, mtime=0)))
+
+
+def _form(content: bytes) -> Form:
+    return Form(base64.b64encode(content).decode(), f'"{hashlib.sha256(content).hexdigest()[:32]}"')
+
+
+@cache
+def assets() -> Mapping[str, File]:
+    """Every file of the panel by its name, found in the package at the first use; there are no others."""
+    return {
+        path.name: pack(path.read_bytes(), MEDIA_TYPES[path.suffix])
+        for path in sorted(ASSETS.iterdir())
+        if path.suffix in MEDIA_TYPES
+    }
+
+
+def file_response(file: File, request: Request) -> Response:
+    """The file, packed where the caller unpacks it; 304 where the caller has it already.
+
+    Caches keep it and ask each time, so that no page ever runs with another release's scripts.
+    """
+    form = file.packed if request.accepts_gzip else file.plain
+    headers = {
+        "Cache-Control": "no-cache",
+        "Content-Security-Policy": _content_security_policy(),
+        "ETag": form.etag,
+        "Referrer-Policy": "no-referrer",
+        "Vary": "Accept-Encoding",
+    }
+    if request.has(form.etag):
+        return Response(304, headers=headers)
+    headers["Content-Type"] = file.media_type
+    if form is file.packed:
+        headers["Content-Encoding"] = "gzip"
+    return Response(200, form.body, headers, is_base64=True)
+
+
+@cache
+def configuration() -> views.Configuration:
+    return {
+        "authorize_url": os.environ.get("SIGN_IN_AUTHORIZE_URL") or None,
+        "token_url": os.environ.get("SIGN_IN_TOKEN_URL") or None,
+        "client_id": os.environ.get("SIGN_IN_CLIENT_ID") or None,
+        "scope": os.environ.get("SIGN_IN_SCOPE") or None,
+        "redirect_path": "/",
+        "agent_console": os.environ.get("AGENT_CONSOLE_PATH") or None,
+    }
+
+
+@cache
+def _content_security_policy() -> str:
+    """Scripts and styles from here alone, none of them inline; connections to here and to the sign-in."""
+    connect = "'self'"
+    if url := configuration()["token_url"]:
+        parts = urlsplit(url)
+        connect = f"'self' {parts.scheme}://{parts.netloc}"
+    return (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+        f"connect-src {connect}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    )

@@ -1,0 +1,259 @@
+"""What people may ask for: one table of routes, keyed as API Gateway names them."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+
+from pydantic import Field
+
+from preferences.api import files, views
+from preferences.api.http import Request, Response, json_response, make_cursor
+from preferences.api.problems import NoSuchRoute
+from preferences.errors import FieldError, InvalidInput
+from preferences.model import MAX_PREFERENCES, Additions, Edit, Frozen, Thread, is_thread_id, new_id
+from preferences.repository import PreferenceRepository, open_repository
+
+Function = Callable[[Request], Response]
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """A function, and what the OpenAPI document says of it beyond its docstring."""
+
+    key: str
+    """Method and path template: what API Gateway sends as `routeKey`."""
+    function: Function
+    gives: Mapping[int, object]
+    """Status → type of the JSON, or media type of a file; None: no body."""
+    takes: type[Frozen] | None = None
+    refuses: tuple[int, ...] = ()
+    """Statuses of refusals beyond those that follow from the rest."""
+    public: bool = False
+    """Whether anyone may ask, without a token."""
+    paged: bool = False
+    if_match: bool = False
+    if_none_match: bool = False
+
+
+ROUTES: dict[str, Route] = {}
+
+
+def route(
+    key: str,
+    gives: Mapping[int, object],
+    *,
+    takes: type[Frozen] | None = None,
+    refuses: tuple[int, ...] = (),
+    public: bool = False,
+    paged: bool = False,
+    if_match: bool = False,
+    if_none_match: bool = False,
+) -> Callable[[Function], Function]:
+    """Puts a function into the table. Whether there is a caller has been asked before it is called."""
+
+    def register(function: Function) -> Function:
+        ROUTES[key] = Route(key, function, gives, takes, refuses, public, paged, if_match, if_none_match)
+        return function
+
+    return register
+
+
+class Order(Frozen):
+    """The ids of a thread's rows in their new order. Those left out go last, in the order that they have."""
+
+    ids: tuple[str, ...] = Field(max_length=MAX_PREFERENCES)
+
+
+def _repository(request: Request) -> PreferenceRepository:
+    return open_repository(seconds_left=request.seconds_left)
+
+
+def _listing(thread: Thread, status: int = 200) -> Response:
+    return json_response(status, views.listing(thread), _tag(thread), revision=thread.revision)
+
+
+def _tag(thread: Thread) -> dict[str, str]:
+    return {"ETag": f'"{thread.revision}"'}
+
+
+# -- threads --------------------------------------------------------------------------------------------
+
+
+@route("POST /threads", {201: views.Listing})
+def create_thread(request: Request) -> Response:
+    """Register a new thread, under an id that is minted for it."""
+    thread, _ = _repository(request).register_thread(new_id(), request.caller)
+    headers = {**_tag(thread), "Location": f"/threads/{thread.thread_id}"}
+    return json_response(201, views.listing(thread), headers, revision=thread.revision)
+
+
+@route("GET /threads", {200: views.ThreadPage}, paged=True)
+def list_threads(request: Request) -> Response:
+    """List the caller's threads, in pages."""
+    after = request.cursor("threads")
+    if after is not None and not is_thread_id(after):
+        raise InvalidInput([FieldError("cursor", "must be `next` of a page before, or left out")])
+    ids, last = _repository(request).list_threads(request.caller, limit=request.limit, after=after)
+    page: views.ThreadPage = {
+        "threads": [{"thread_id": thread_id} for thread_id in ids],
+        "next": make_cursor("threads", last) if last else None,
+    }
+    return json_response(200, page)
+
+
+@route("PUT /threads/{thread_id}", {200: views.Listing, 201: views.Listing}, refuses=(409,))
+def register_thread(request: Request) -> Response:
+    """Register a thread for the caller, under an id of the caller's choice.
+
+    201 when it is new, 200 when it is the caller's already, 409 when the id is somebody else's.
+    """
+    thread, new = _repository(request).register_thread(request.thread_id, request.caller)
+    return _listing(thread, 201 if new else 200)
+
+
+@route("DELETE /threads/{thread_id}", {204: None})
+def delete_thread(request: Request) -> Response:
+    """Remove a thread, its list and its history."""
+    _repository(request).delete_thread(request.thread_id, request.caller)
+    return Response(204, headers={"Cache-Control": "no-store"})
+
+
+@route("PUT /threads/{thread_id}/lock", {200: views.Listing})
+def lock_all(request: Request) -> Response:
+    """Lock every preference of a thread."""
+    return _listing(_repository(request).set_all_locks(request.thread_id, request.caller, locked=True))
+
+
+@route("DELETE /threads/{thread_id}/lock", {200: views.Listing})
+def unlock_all(request: Request) -> Response:
+    """Unlock every preference of a thread."""
+    return _listing(_repository(request).set_all_locks(request.thread_id, request.caller, locked=False))
+
+
+@route("PUT /threads/{thread_id}/order", {200: views.Listing}, takes=Order)
+def reorder_preferences(request: Request) -> Response:
+    """Put the preferences of a thread into another order."""
+    order = request.json(Order)
+    return _listing(_repository(request).reorder(request.thread_id, order.ids, request.caller))
+
+
+@route("GET /threads/{thread_id}/session-state", {200: views.SessionState})
+def read_session_state(request: Request) -> Response:
+    """The `sessionState` to hand to InvokeAgent at the start of a turn."""
+    thread = _repository(request).list_preferences(request.thread_id, request.caller)
+    state = views.session_state(thread, request.caller.owner or "")
+    return json_response(200, state, revision=thread.revision)
+
+
+# -- preferences ----------------------------------------------------------------------------------------
+
+
+@route("GET /threads/{thread_id}/preferences", {200: views.Listing, 304: None}, if_none_match=True)
+def list_preferences(request: Request) -> Response:
+    """List the preferences of a thread, in order."""
+    thread = _repository(request).list_preferences(request.thread_id, request.caller)
+    # The caller's browser may keep it, and asks each time whether it still holds.
+    headers = {**_tag(thread), "Cache-Control": "private, no-cache"}
+    if request.has(headers["ETag"]):
+        return Response(304, headers=headers, revision=thread.revision)
+    return json_response(200, views.listing(thread), headers, revision=thread.revision)
+
+
+@route(
+    "POST /threads/{thread_id}/preferences",
+    {200: views.ListingWithOutcomes, 201: views.ListingWithOutcomes},
+    takes=Additions,
+    refuses=(409,),
+)
+def add_preferences(request: Request) -> Response:
+    """Record preferences, at the end of the list. What is there already is not recorded twice.
+
+    201 when any of them is new, 200 when none is.
+    """
+    additions = request.json(Additions)
+    written = _repository(request).add_preferences_bulk(request.thread_id, additions.items, request.caller)
+    new = any(report.outcome == "recorded" for report in written.reports)
+    answer = views.listing_with_outcomes(written.thread, written.reports)
+    return json_response(201 if new else 200, answer, _tag(written.thread), revision=written.thread.revision)
+
+
+@route("PATCH /threads/{thread_id}/preferences/{id}", {200: views.Listing}, takes=Edit, if_match=True)
+def edit_preference(request: Request) -> Response:
+    """Edit a preference, locked or not: what is sent is set, what is left out stays."""
+    edit = request.json(Edit)
+    if not edit.fields:
+        raise InvalidInput([FieldError("", f"must hold at least one of {', '.join(Edit.model_fields)}")])
+    thread = _repository(request).edit_preference(
+        request.thread_id, request.preference_id, edit.fields, request.caller, if_match=request.if_match
+    )
+    return _listing(thread)
+
+
+@route("DELETE /threads/{thread_id}/preferences/{id}", {200: views.Listing}, if_match=True)
+def remove_preference(request: Request) -> Response:
+    """Remove a preference, locked or not."""
+    thread = _repository(request).remove_preference(
+        request.thread_id, request.preference_id, request.caller, if_match=request.if_match
+    )
+    return _listing(thread)
+
+
+@route("PUT /threads/{thread_id}/preferences/{id}/lock", {200: views.Listing})
+def lock_preference(request: Request) -> Response:
+    """Lock a preference: from now on no agent changes or removes it."""
+    return _set_lock(request, locked=True)
+
+
+@route("DELETE /threads/{thread_id}/preferences/{id}/lock", {200: views.Listing})
+def unlock_preference(request: Request) -> Response:
+    """Unlock a preference."""
+    return _set_lock(request, locked=False)
+
+
+def _set_lock(request: Request, *, locked: bool) -> Response:
+    thread = _repository(request).set_lock(
+        request.thread_id, request.preference_id, request.caller, locked=locked
+    )
+    return _listing(thread)
+
+
+# -- public ---------------------------------------------------------------------------------------------
+
+
+@route("GET /", {200: "text/html", 304: None}, public=True, if_none_match=True)
+def read_page(request: Request) -> Response:
+    """The panel's page."""
+    return _asset(files.PAGE, request)
+
+
+@route("GET /assets/{file}", {200: "*/*", 304: None}, public=True, refuses=(404,), if_none_match=True)
+def read_asset(request: Request) -> Response:
+    """A file of the panel."""
+    return _asset(request.path("file"), request)
+
+
+def _asset(name: str, request: Request) -> Response:
+    file = files.assets().get(name)
+    if file is None:
+        raise NoSuchRoute
+    return files.file_response(file, request)
+
+
+@route("GET /config.json", {200: views.Configuration}, public=True)
+def read_configuration(_: Request) -> Response:
+    """What the panel's page needs to sign in."""
+    return json_response(200, files.configuration())
+
+
+@route("GET /openapi.json", {200: "application/json", 304: None}, public=True, if_none_match=True)
+def read_document(request: Request) -> Response:
+    """This document."""
+    return files.file_response(_document(), request)
+
+
+@cache
+def _document() -> files.File:
+    # Few ask for it, and pydantic's schema generator is not needed for anything else.
+    from preferences.api.openapi import document_text
+
+    return files.pack(document_text().encode(), "application/json")

@@ -1,0 +1,164 @@
+"""The JSON that goes out: typed dictionaries, which the OpenAPI document is rendered from."""
+
+from typing import Literal, NotRequired
+
+from typing_extensions import TypedDict  # pydantic reads Python 3.11's own only with this one
+
+from preferences import render
+from preferences.model import Actor, Kind, Preference, Report, Thread
+
+
+class Row(TypedDict):
+    """One preference."""
+
+    id: str
+    position: int
+    """Its place in the list, from 1."""
+    title: str
+    subtitle: str | None
+    kind: Kind
+    locked: bool
+    revision: int
+    """Of its title, subtitle and kind: what If-Match compares. A lock or a move leaves it."""
+    created_by: Actor
+    created_at: str
+    updated_by: Actor
+    updated_at: str
+
+
+class Listing(TypedDict):
+    """The whole list of a thread, fresh from the write or the read that this answers."""
+
+    thread_id: str
+    revision: int
+    """Of the thread: grows with every change, never goes back."""
+    preferences: list[Row]
+
+
+class Addition(TypedDict):
+    """What became of one item that was sent."""
+
+    outcome: Literal["recorded", "duplicate"]
+    id: str
+    position: int
+
+
+class ListingWithOutcomes(Listing):
+    """The whole list, and for each item that was sent, in order, what became of it."""
+
+    outcomes: list[Addition]
+
+
+class ThreadReference(TypedDict):
+    thread_id: str
+
+
+class ThreadPage(TypedDict):
+    """Some of the caller's threads."""
+
+    threads: list[ThreadReference]
+    next: str | None
+    """The cursor of the page after this one; null at the end."""
+
+
+class SessionAttributes(TypedDict):
+    thread_id: str
+    user_id: str
+
+
+class PromptSessionAttributes(TypedDict):
+    preferences: str
+    """The `<preferences>` block, for the prompt."""
+
+
+class SessionState(TypedDict):
+    """What to hand to InvokeAgent as `sessionState`, at the start of a turn."""
+
+    sessionAttributes: SessionAttributes
+    promptSessionAttributes: PromptSessionAttributes
+
+
+class Configuration(TypedDict):
+    """What the panel's page needs to sign in; null: not configured."""
+
+    authorize_url: str | None
+    token_url: str | None
+    client_id: str | None
+    scope: str | None
+    redirect_path: str
+    agent_console: str | None
+    """Where the page can play the agent; in the local stack only."""
+
+
+class Fault(TypedDict):
+    """One fault of what was sent. Says the place and a remedy, never the value."""
+
+    field: str
+    message: str
+
+
+class Problem(TypedDict):
+    """Problem details of RFC 9457. `code` is for machines, `detail` for people."""
+
+    type: Literal["about:blank"]
+    title: str
+    status: int
+    detail: str
+    code: str
+    errors: NotRequired[list[Fault]]
+    """With `invalid_input`."""
+    current: NotRequired[Row]
+    """With `precondition_failed`: the row as it stands."""
+    preferences: NotRequired[list[Row]]
+    """With `outcome_unknown`, when it could be read: the list as it stands."""
+    revision: NotRequired[int]
+    """With `preferences`: the thread's."""
+
+
+class GatewayMessage(TypedDict):
+    """What API Gateway answers before a request reaches this service."""
+
+    message: str
+
+
+def row(thread: Thread, preference: Preference) -> Row:
+    return {
+        "id": preference.id,
+        "position": thread.positions[preference.id],
+        "title": preference.title,
+        "subtitle": preference.subtitle,
+        "kind": preference.kind,
+        "locked": preference.locked,
+        "revision": preference.changed,
+        "created_by": preference.created_by,
+        "created_at": preference.created_at,
+        "updated_by": preference.updated_by,
+        "updated_at": preference.updated_at,
+    }
+
+
+def rows(thread: Thread) -> list[Row]:
+    return [row(thread, preference) for preference in thread.preferences]
+
+
+def listing(thread: Thread) -> Listing:
+    return {"thread_id": thread.thread_id, "revision": thread.revision, "preferences": rows(thread)}
+
+
+def listing_with_outcomes(thread: Thread, reports: tuple[Report, ...]) -> ListingWithOutcomes:
+    outcomes: list[Addition] = [
+        {
+            "outcome": "recorded" if report.outcome == "recorded" else "duplicate",
+            "id": report.id or "",
+            "position": report.index,
+        }
+        for report in reports
+    ]
+    return {**listing(thread), "outcomes": outcomes}
+
+
+def session_state(thread: Thread, user: str) -> SessionState:
+    return {
+        "sessionAttributes": {"thread_id": thread.thread_id, "user_id": user},
+        "promptSessionAttributes": {"preferences": render.block(thread)},
+    }
