@@ -1,0 +1,1 @@
+"""What builds, describes and runs the system; nothing here is deployed."""

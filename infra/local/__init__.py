@@ -1,0 +1,1 @@
+"""The whole stack as one process on this machine."""

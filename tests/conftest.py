@@ -1,0 +1,177 @@
+"""What every test may use: the template, its table on either engine, a Lambda context, a call counter."""
+
+import itertools
+import os
+import shutil
+import socket
+import subprocess
+import time
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+import boto3
+import pytest
+from botocore.config import Config
+
+from infra.local.context import LambdaContext
+from infra.local.table import PRETENDED, create_table, embedded_engine
+from infra.template import Template
+
+TABLE_NAME = "preferences"
+DYNOXIDE = Path(__file__).parent / "engines/node_modules/@dynoxide/linux-x64/dynoxide"
+
+_numbers = itertools.count(1)
+
+
+def require(present: object, variable: str, reason: str) -> None:
+    """Skips the test where something is absent; fails it where `variable` says that it must be there."""
+    if present:
+        return
+    if os.environ.get(variable):
+        pytest.fail(f"{reason} ({variable} is set)")
+    pytest.skip(reason)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _pretended_account():
+    """No test can find, or use, anyone's account."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in [name for name in os.environ if name.startswith("AWS_") or name == "TABLE_NAME"]:
+            patch.delenv(name)
+        for name, value in PRETENDED.items():
+            patch.setenv(name, value)
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _loopback_only():
+    """A test that reaches for another machine fails, whatever the network would have said."""
+
+    def guarded(connect):
+        def connect_to_loopback(self, address):
+            host = address[0] if isinstance(address, tuple) else "localhost"
+            if self.family in (socket.AF_INET, socket.AF_INET6) and not (
+                host in ("localhost", "::1") or str(host).startswith("127.")
+            ):
+                raise AssertionError(f"a test wants to connect to {host}")
+            return connect(self, address)
+
+        return connect_to_loopback
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(socket.socket, "connect", guarded(socket.socket.connect))
+        patch.setattr(socket.socket, "connect_ex", guarded(socket.socket.connect_ex))
+        yield
+
+
+@pytest.fixture(scope="session")
+def template() -> Template:
+    """template.yaml, in which `!Ref Table` is TABLE_NAME."""
+    return Template(references={"Table": TABLE_NAME})
+
+
+@dataclass(frozen=True)
+class Engine:
+    """An engine that holds a fresh table of the template's; `endpoint` is None where it is this process."""
+
+    name: str
+    endpoint: str | None
+    table_name: str
+
+    def client(self, **config):
+        """A new client; `config` is botocore's (`retries`, `read_timeout`, …)."""
+        return boto3.client("dynamodb", endpoint_url=self.endpoint, config=Config(**config))
+
+
+@pytest.fixture
+def table(template, monkeypatch):
+    """(client, table name): the template's table on moto, one call at a time; TABLE_NAME is set."""
+    monkeypatch.setenv("TABLE_NAME", TABLE_NAME)
+    with embedded_engine():
+        client = boto3.client("dynamodb")
+        create_table(client, template, TABLE_NAME)
+        yield client, TABLE_NAME
+
+
+@pytest.fixture(scope="session")
+def dynoxide():
+    """The second engine's endpoint: a process of its own on loopback, ended with the session."""
+    binary = DYNOXIDE if DYNOXIDE.exists() else shutil.which("dynoxide")
+    require(binary, "REQUIRE_ENGINE", "the second engine is not installed: npm ci --prefix tests/engines")
+    for _ in range(5):  # another process may take the port between the look and the start
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        process = subprocess.Popen(
+            [binary, "--host", "127.0.0.1", "--port", str(port)],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        if _listens(process, port):
+            break
+    else:
+        pytest.fail("the second engine does not start")
+    yield f"http://127.0.0.1:{port}"
+    process.terminate()
+    process.wait(10)
+
+
+def _listens(process, port) -> bool:
+    until = time.monotonic() + 10
+    while process.poll() is None and time.monotonic() < until:
+        try:
+            socket.create_connection(("127.0.0.1", port), 0.2).close()
+        except OSError:
+            time.sleep(0.01)
+        else:
+            return True
+    if process.poll() is None:
+        process.kill()
+    process.wait()
+    return False
+
+
+@pytest.fixture(params=["moto", "dynoxide"])
+def engine(request, template, monkeypatch):
+    """An Engine; a test that takes it runs once on each. TABLE_NAME and the endpoint variable are set."""
+    if request.param == "moto":
+        request.getfixturevalue("table")
+        yield Engine("moto", None, TABLE_NAME)
+        return
+    made = Engine("dynoxide", request.getfixturevalue("dynoxide"), f"preferences-{next(_numbers)}")
+    monkeypatch.setenv("TABLE_NAME", made.table_name)
+    monkeypatch.setenv("AWS_ENDPOINT_URL_DYNAMODB", made.endpoint)
+    create_table(made.client(), template, made.table_name)
+    yield made
+    made.client().delete_table(TableName=made.table_name)
+
+
+@pytest.fixture
+def lambda_context():
+    """Makes Lambda contexts: lambda_context(client_context={"custom": {…}}, timeout=15.0)."""
+    return LambdaContext
+
+
+@pytest.fixture
+def call_counter():
+    """call_counter(client) gives a Counter of the DynamoDB operations that the client calls from then on."""
+
+    def watch(client) -> Counter:
+        calls = Counter()
+
+        def count(model, **_):
+            calls[model.name] += 1
+
+        client.meta.events.register("before-call.dynamodb", count)
+        return calls
+
+    return watch
+
+
+@pytest.fixture(scope="session")
+def chromium() -> str:
+    """Path of the system's Chromium."""
+    found = shutil.which("chromium")
+    require(found, "REQUIRE_BROWSER", "chromium is not installed: apt-get install chromium")
+    return found

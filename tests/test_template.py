@@ -1,0 +1,320 @@
+"""template.yaml keeps what the design promises about who may do what, and what is never lost."""
+
+import json
+from typing import ClassVar
+
+import pytest
+
+from infra.template import Template
+
+PUBLIC = {"GET /", "GET /assets/{file}", "GET /config.json", "GET /openapi.json"}
+PROTECTED = {
+    "POST /threads",
+    "GET /threads",
+    "PUT /threads/{thread_id}",
+    "DELETE /threads/{thread_id}",
+    "GET /threads/{thread_id}/preferences",
+    "POST /threads/{thread_id}/preferences",
+    "PATCH /threads/{thread_id}/preferences/{id}",
+    "DELETE /threads/{thread_id}/preferences/{id}",
+    "PUT /threads/{thread_id}/preferences/{id}/lock",
+    "DELETE /threads/{thread_id}/preferences/{id}/lock",
+    "PUT /threads/{thread_id}/lock",
+    "DELETE /threads/{thread_id}/lock",
+    "PUT /threads/{thread_id}/order",
+    "GET /threads/{thread_id}/history",
+    "POST /threads/{thread_id}/history/{revision}/undo",
+    "GET /threads/{thread_id}/session-state",
+}
+
+
+def allowed(template, role) -> dict[str, set[str]]:
+    """What a role allows: resource as JSON → actions. Fails on anything but plain statements."""
+    found = {}
+    body = template.resources[role]["Properties"]
+    assert "ManagedPolicyArns" not in body
+    for policy in body["Policies"]:
+        for statement in policy["PolicyDocument"]["Statement"]:
+            assert set(statement) == {"Effect", "Action", "Resource"}
+            assert statement["Effect"] == "Allow"
+            actions = statement["Action"]
+            key = json.dumps(statement["Resource"])
+            found.setdefault(key, set()).update([actions] if isinstance(actions, str) else actions)
+    return found
+
+
+def attribute(resource, name="Arn") -> str:
+    return json.dumps({"Fn::GetAtt": [resource, name]})
+
+
+def below(path) -> str:
+    return json.dumps({"Fn::Sub": path})
+
+
+LOGS = {"logs:CreateLogStream", "logs:PutLogEvents"}
+
+
+class TestTheApi:
+    def test_has_exactly_the_designs_routes(self, template):
+        assert {route.key for route in template.routes} == PUBLIC | PROTECTED
+        assert len(template.routes) == len(PUBLIC | PROTECTED)
+
+    def test_demands_a_verified_token_on_every_route_but_the_public_ones(self, template):
+        assert {route.key for route in template.routes if not route.authorized} == PUBLIC
+
+    def test_sends_every_route_to_the_peoples_door(self, template):
+        assert {template.functions[route.function].handler for route in template.routes} == {
+            "preferences.api.handler"
+        }
+
+    def test_has_no_catch_all(self, template):
+        assert not [
+            r.key for r in template.routes if "+" in r.path or "$default" in r.path or r.method == "ANY"
+        ]
+
+    def test_cannot_be_passed_by_a_function_url(self, template):
+        for body in template.of_type("AWS::Serverless::Function").values():
+            assert "FunctionUrlConfig" not in body["Properties"]
+        assert not template.of_type("AWS::Lambda::Url")
+
+    def test_takes_issuer_and_audience_from_parameters(self, template):
+        _, api = template.the("AWS::Serverless::HttpApi")
+        assert api["Auth"]["Authorizers"]["Jwt"]["JwtConfiguration"] == {
+            "issuer": {"Ref": "Issuer"},
+            "audience": {"Ref": "Audience"},
+        }
+
+    def test_is_throttled(self, template):
+        _, api = template.the("AWS::Serverless::HttpApi")
+        settings = template.resolve(api["DefaultRouteSettings"])
+        assert settings["ThrottlingRateLimit"] > 0
+        assert settings["ThrottlingBurstLimit"] > 0
+
+    def test_logs_no_identity_and_no_thread(self, template):
+        _, api = template.the("AWS::Serverless::HttpApi")
+        line = api["AccessLogSettings"]["Format"]
+        assert json.loads(line)
+        for private in ("identity", "authorizer", "path", "$context.protocol"):
+            assert private not in line.replace("$context.routeKey", "")
+
+
+class TestBrowsersOfOtherOrigins:
+    def test_are_nobody_by_default(self, template):
+        assert "AllowOrigins" not in template.cors
+
+    def test_are_those_of_the_parameter(self):
+        asked = Template(parameters={"AllowedOrigins": "https://a.example, https://b.example"})
+        assert asked.cors["AllowOrigins"] == ["https://a.example", "https://b.example"]
+
+    def test_may_send_and_see_what_conditional_requests_need(self, template):
+        assert set(template.cors["AllowHeaders"]) == {
+            "authorization",
+            "content-type",
+            "if-match",
+            "if-none-match",
+        }
+        assert template.cors["ExposeHeaders"] == ["etag"]
+        assert set(template.cors["AllowMethods"]) == {route.method for route in template.routes}
+
+    def test_never_send_cookies(self, template):
+        assert "AllowCredentials" not in template.cors
+
+
+class TestTheTable:
+    def test_is_kept_whatever_happens_to_the_stack(self, template):
+        ((_, body),) = template.of_type("AWS::DynamoDB::Table").items()
+        assert body["DeletionPolicy"] == body["UpdateReplacePolicy"] == "Retain"
+        assert body["Properties"]["DeletionProtectionEnabled"] is True
+        assert body["Properties"]["PointInTimeRecoverySpecification"] == {"PointInTimeRecoveryEnabled": True}
+        assert "TableName" not in body["Properties"]  # a name would forbid a second stack, and a restore
+
+    def test_is_keyed_by_thread_and_kind_of_item(self, template):
+        _, table = template.the("AWS::DynamoDB::Table")
+        assert table["KeySchema"] == [
+            {"AttributeName": "pk", "KeyType": "HASH"},
+            {"AttributeName": "sk", "KeyType": "RANGE"},
+        ]
+        assert table["BillingMode"] == "PAY_PER_REQUEST"
+
+    def test_finds_a_users_threads_by_keys_alone(self, template):
+        _, table = template.the("AWS::DynamoDB::Table")
+        (index,) = table["GlobalSecondaryIndexes"]
+        assert index["IndexName"] == "owner"
+        assert index["KeySchema"] == [{"AttributeName": "owner", "KeyType": "HASH"}]
+        assert index["Projection"] == {"ProjectionType": "KEYS_ONLY"}
+
+    def test_tells_both_images_of_a_change_and_forgets_what_has_expired(self, template):
+        _, table = template.the("AWS::DynamoDB::Table")
+        assert table["StreamSpecification"] == {"StreamViewType": "NEW_AND_OLD_IMAGES"}
+        assert table["TimeToLiveSpecification"] == {"AttributeName": "expires_at", "Enabled": True}
+
+
+class TestTheFunctions:
+    ROLES: ClassVar = {
+        "ApiFunction": "ApiRole",
+        "AgentFunction": "AgentRole",
+        "HistoryFunction": "HistoryRole",
+    }
+
+    def test_are_the_three_doors(self, template):
+        assert {name: made.handler for name, made in template.functions.items()} == {
+            "ApiFunction": "preferences.api.handler",
+            "AgentFunction": "preferences.agent.handler",
+            "HistoryFunction": "preferences.history.handler",
+        }
+
+    def test_have_each_a_role_of_their_own(self, template):
+        for name, role in self.ROLES.items():
+            body = template.resources[name]["Properties"]
+            assert body["Role"] == {"Fn::GetAtt": [role, "Arn"]}
+            assert "Policies" not in body
+
+    def test_must_be_told_the_user(self, template):
+        assert {made.environment["REQUIRE_USER_ID"] for made in template.functions.values()} == {"true"}
+
+    def test_know_nothing_of_the_api_that_calls_them(self, template):
+        body = template.raw["Globals"]["Function"]
+        variables = [body["Environment"]["Variables"]]
+        variables += [
+            made["Properties"].get("Environment", {})
+            for made in template.of_type("AWS::Serverless::Function").values()
+        ]
+        assert "Api" not in json.dumps(variables).replace("ApiRole", "")
+
+    def test_end_before_the_api_gives_up_waiting(self, template):
+        assert template.functions["ApiFunction"].timeout < 30
+
+    def test_log_into_groups_that_forget(self, template):
+        for name in self.ROLES:
+            group = template.resources[name]["Properties"]["LoggingConfig"]["LogGroup"]["Ref"]
+            assert template.resources[group]["Type"] == "AWS::Logs::LogGroup"
+        for group in template.of_type("AWS::Logs::LogGroup").values():
+            assert group["Properties"]["RetentionInDays"] == {"Ref": "LogDays"}
+
+
+class TestPolicies:
+    def test_let_the_peoples_door_read_write_and_query(self, template):
+        assert allowed(template, "ApiRole") == {
+            attribute("Table"): {
+                "dynamodb:GetItem",
+                "dynamodb:PutItem",
+                "dynamodb:UpdateItem",
+                "dynamodb:Query",
+            },
+            below("${Table.Arn}/index/owner"): {"dynamodb:Query"},
+            attribute("ApiLogs"): LOGS,
+        }
+
+    def test_let_the_agents_door_touch_single_items_and_nothing_else(self, template):
+        assert allowed(template, "AgentRole") == {
+            attribute("Table"): {"dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem"},
+            attribute("AgentLogs"): LOGS,
+        }
+
+    def test_let_the_history_keep_purge_and_read_its_stream(self, template):
+        assert allowed(template, "HistoryRole") == {
+            attribute("Table"): {
+                "dynamodb:PutItem",
+                "dynamodb:DeleteItem",
+                "dynamodb:BatchWriteItem",
+                "dynamodb:Query",
+            },
+            attribute("Table", "StreamArn"): {
+                "dynamodb:DescribeStream",
+                "dynamodb:GetRecords",
+                "dynamodb:GetShardIterator",
+            },
+            below("${Table.Arn}/stream/*"): {"dynamodb:ListStreams"},
+            below("${FailedChanges.Arn}/*"): {"s3:PutObject"},
+            attribute("FailedChanges"): {"s3:ListBucket"},
+            attribute("HistoryLogs"): LOGS,
+        }
+
+    @pytest.mark.parametrize("role", ["ApiRole", "AgentRole", "HistoryRole"])
+    def test_never_allow_a_whole_service_or_a_scan(self, template, role):
+        for resource, actions in allowed(template, role).items():
+            assert resource != '"*"'
+            assert not [action for action in actions if "*" in action or action.endswith("Scan")]
+
+    def test_belong_to_roles_that_only_lambda_may_take(self, template):
+        for role in template.of_type("AWS::IAM::Role").values():
+            (statement,) = role["Properties"]["AssumeRolePolicyDocument"]["Statement"]
+            assert statement["Principal"] == {"Service": "lambda.amazonaws.com"}
+
+
+class TestTheHistorysSource:
+    @pytest.fixture
+    def source(self, template):
+        (event,) = template.resources["HistoryFunction"]["Properties"]["Events"].values()
+        return event["Properties"]
+
+    def test_gives_it_changes_of_threads_and_not_its_own_entries(self, source):
+        (only,) = source["FilterCriteria"]["Filters"]
+        assert json.loads(only["Pattern"]) == {"dynamodb": {"Keys": {"sk": {"S": ["PREFERENCES"]}}}}
+
+    def test_starts_with_the_first_change(self, source):
+        assert source["StartingPosition"] == "TRIM_HORIZON"
+
+    def test_finds_the_bad_record_and_gives_it_up_in_finite_time(self, source):
+        assert source["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
+        assert source["BisectBatchOnFunctionError"] is True
+        assert 0 < source["MaximumRetryAttempts"] <= 100
+        assert 0 < source["MaximumRecordAgeInSeconds"] < 86_400  # the stream itself forgets after a day
+
+    def test_keeps_what_was_given_up_whole_and_private(self, template, source):
+        assert source["DestinationConfig"] == {
+            "OnFailure": {"Type": "S3", "Destination": {"Fn::GetAtt": ["FailedChanges", "Arn"]}}
+        }
+        bucket = template.resources["FailedChanges"]
+        assert bucket["DeletionPolicy"] == bucket["UpdateReplacePolicy"] == "Retain"
+        assert set(bucket["Properties"]["PublicAccessBlockConfiguration"].values()) == {True}
+        assert "BucketEncryption" in bucket["Properties"]
+        (rule,) = bucket["Properties"]["LifecycleConfiguration"]["Rules"]
+        assert rule["ExpirationInDays"] == {"Ref": "HistoryDays"}
+
+
+class TestParameters:
+    def test_say_what_they_are_for(self, template):
+        for name, parameter in template.raw["Parameters"].items():
+            assert parameter["Description"], name
+
+    def test_have_defaults_but_for_who_may_call(self, template):
+        without = {name for name, body in template.raw["Parameters"].items() if "Default" not in body}
+        assert without == {"Issuer", "Audience"}
+
+
+class TestReading:
+    @pytest.fixture
+    def read(self, tmp_path):
+        def read(text, **given):
+            path = tmp_path / "template.yaml"
+            path.write_text("Parameters: {Stage: {Type: String, Default: test}}\n" + text)
+            return Template(path, **given)
+
+        return read
+
+    def test_refuses_a_parameter_that_the_template_does_not_have(self, read):
+        with pytest.raises(ValueError, match="no parameter Colour"):
+            read("Resources: {}", parameters={"Colour": "red"})
+
+    def test_gives_the_parameter_before_its_default(self, read):
+        assert read("Resources: {}").resolve({"Ref": "Stage"}) == "test"
+        assert read("Resources: {}", parameters={"Stage": "live"}).resolve({"Ref": "Stage"}) == "live"
+
+    def test_says_what_only_a_cloud_could_tell(self, read):
+        made = read("Resources: {A: {Type: X, Properties: {Arn: !GetAtt B.Arn}}}")
+        with pytest.raises(LookupError, match="GetAtt"):
+            made.resolve(made.resources["A"])
+        with pytest.raises(LookupError, match="!Ref B"):
+            made.resolve({"Ref": "B"})
+
+    def test_works_out_conditions_and_leaves_no_value_out(self, read):
+        made = read(
+            "Conditions: {Live: !And [!Not [!Equals [!Ref Stage, test]], !Or [!Condition Live2,"
+            " !Equals [a, b]]], Live2: !Equals [!Join ['', [!Ref Stage]], live]}\n"
+            "Resources: {A: {Type: X, Properties: {"
+            "Size: !If [Live, 2, !Ref AWS::NoValue], Parts: [1, !If [Live, 2, !Ref AWS::NoValue]]}}}",
+        )
+        assert made.resolve(made.resources["A"]["Properties"]) == {"Parts": [1]}
+        made = Template(made.path, parameters={"Stage": "live"})
+        assert made.resolve(made.resources["A"]["Properties"]) == {"Size": 2, "Parts": [1, 2]}
