@@ -1,0 +1,127 @@
+"""Where agents' tool calls come in: whose thread, which tool, what came of it, and what is logged of that."""
+
+import math
+import os
+import time
+import traceback
+from collections import Counter
+from collections.abc import Mapping
+from functools import cache
+from typing import TypeGuard
+
+from aws_lambda_powertools import Logger
+
+from preferences import render
+from preferences.agent.arguments import decode
+from preferences.agent.envelopes import Answer, ToolCall, recognise
+from preferences.errors import InvalidInput
+from preferences.model import Thread, is_thread_id
+from preferences.repository import open_repository
+from preferences.tools import TOOLS, Envelope, PreferenceTools
+
+MAX_USER_ID = 255
+"""Characters of a `sub`: OpenID Connect Core 1.0, section 2."""
+
+NO_THREAD = (
+    "thread_id is missing or malformed: the application sets it as a session attribute, "
+    "or as the header X-Thread-Id; it can't be sent as an argument"
+)
+NO_USER = (
+    "user_id is missing or malformed: the application sets it as a session attribute, "
+    "or as the header X-User-Id; it can't be sent as an argument"
+)
+
+logger = Logger()
+
+
+def handler(event: object, context: object) -> Answer:
+    """The answer to one tool call, in the form of whoever calls: see `envelopes`. Never raises.
+
+    `context` is Lambda's. Its `client_context` is where a Gateway names the tool and the caller.
+    """
+    started = time.perf_counter()
+    logger.set_correlation_id(getattr(context, "aws_request_id", None))
+    call = recognise(event, context)
+    thread: Thread | None = None
+    block: str | None = None
+    try:
+        result, thread = _result(call, context)
+        block = render.block(thread) if thread else None
+    except Exception as fault:
+        _log_fault(fault)
+        result = _failure(
+            "internal_error",
+            "the tool failed: call list_preferences to see what is stored before trying again",
+        )
+    logger.info(
+        "tool call",
+        envelope=call.kind if call else None,
+        tool=call.tool if call and call.tool in TOOLS else None,
+        error=None if result["ok"] else result["error"]["code"],
+        outcomes=Counter(item["outcome"] for item in result.get("items", ())),
+        revision=thread.revision if thread else None,
+        milliseconds=round((time.perf_counter() - started) * 1000, 1),
+    )
+    return call.answer(result, block) if call else result
+
+
+def _result(call: ToolCall | None, context: object) -> tuple[Envelope, Thread | None]:
+    """What came of the call, and the list where it was read."""
+    if call is None:
+        return _failure("unknown_tool", "this is no tool call, or one that does not name its tool"), None
+    tool = TOOLS.get(call.tool)
+    if tool is None:
+        return _failure("unknown_tool", f"there is no such tool; there are {', '.join(TOOLS)}"), None
+    identity = call.identity()
+    thread_id, user_id = identity.get("thread_id"), identity.get("user_id")
+    if not (isinstance(thread_id, str) and is_thread_id(thread_id)):
+        return _failure("missing_identity", NO_THREAD), None
+    if not (_is_user_id(user_id) or (user_id is None and _may_go_without_user(identity))):
+        return _failure("missing_identity", NO_USER), None
+    try:
+        arguments = decode(tool.args_schema, call.arguments())
+    except InvalidInput as refusal:
+        return _failure("invalid_arguments", str(refusal)), None
+    repository = open_repository(lambda: _seconds_left(context))
+    tools = PreferenceTools(thread_id, repository, user_id=user_id, agent_id=call.agent_id)
+    return tools.call(tool.name, arguments), tools.thread
+
+
+def _is_user_id(value: object) -> TypeGuard[str]:
+    return (
+        isinstance(value, str)
+        and 0 < len(value) <= MAX_USER_ID
+        and value.isprintable()
+        and not value.isspace()
+    )
+
+
+def _may_go_without_user(identity: Mapping[str, object]) -> bool:
+    """Only where none is named at all: a null in its place is a mistake of the application."""
+    return "user_id" not in identity and not user_id_required()
+
+
+@cache
+def user_id_required() -> bool:
+    """Whether a call must say for which user it is made. What the variable holds is no, or else it is yes."""
+    return os.environ.get("REQUIRE_USER_ID", "").strip().lower() not in ("", "false")
+
+
+def _seconds_left(context: object) -> float:
+    remaining = getattr(context, "get_remaining_time_in_millis", None)
+    return remaining() / 1000 if remaining else math.inf
+
+
+def _failure(code: str, message: str) -> Envelope:
+    return {"ok": False, "error": {"code": code, "message": message}}
+
+
+def _log_fault(fault: Exception) -> None:
+    """Type and place, and AWS's word for it: an exception's own text may hold what people wrote."""
+    response = getattr(fault, "response", None)
+    logger.error(
+        "fault",
+        error=type(fault).__name__,
+        aws_error=response.get("Error", {}).get("Code") if isinstance(response, dict) else None,
+        stack=[f"{at.filename}:{at.lineno} {at.name}" for at in traceback.extract_tb(fault.__traceback__)],
+    )
