@@ -1,0 +1,146 @@
+/** The page: sign-in, the choice of a conversation, the panel, and where there is one the agent's console. */
+import "./preferences-panel.js";
+import { h, say } from "./dom.js";
+import { accessToken, beginSignIn, finishSignIn, person, signOut } from "./sign-in.js";
+
+const MOST_PAGES = 20;
+
+const at = (id) => /** @type {any} */ (document.getElementById(id));
+const panel = at("panel");
+
+let settings = null;
+let threads = [];
+let agentConsole = null;
+
+async function start() {
+  settings = await (await fetch("/config.json")).json();
+  await finishSignIn(settings);
+  panel.tokenProvider = async () => accessToken();
+  panel.addEventListener("preferences-error", ({ detail }) => detail.code === "unauthorized" && askToSignIn());
+  if (person()) await enter();
+  else show("welcome");
+}
+
+async function enter() {
+  const { name } = person();
+  say(at("person-name"), name);
+  at("person").hidden = false;
+  threads = await readThreads();
+  if (settings.agent_console) await openConsole();
+  const wanted = hashThread() ?? threads[0];
+  if (wanted) openThread(wanted);
+  else show("start");
+}
+
+async function openConsole() {
+  const { AgentConsole } = await import("./agent-console.js");
+  agentConsole = new AgentConsole({
+    path: settings.agent_console,
+    identity: () => ({ thread_id: panel.getAttribute("thread-id"), user_id: person()?.sub ?? "" }),
+    answered: () => panel.refresh(),
+  });
+  panel.addEventListener("preferences-changed", ({ detail }) => agentConsole.listChanged(detail));
+  at("work").append(agentConsole.element);
+}
+
+// -- conversations ---------------------------------------------------------------------------------------
+
+async function call(method, path) {
+  const response = await fetch(path, { method, headers: { Authorization: `Bearer ${accessToken()}` }, cache: "no-store" });
+  if (response.status === 401) {
+    askToSignIn();
+    throw new Error("Your sign-in has run out.");
+  }
+  if (!response.ok) throw new Error(`The service answered ${response.status}.`);
+  return response.json();
+}
+
+async function readThreads() {
+  const ids = [];
+  let cursor = null;
+  for (let page = 0; page < MOST_PAGES; page++) {
+    const query = new URLSearchParams({ limit: "100", ...(cursor ? { cursor } : {}) });
+    const answer = await call("GET", `/threads?${query}`);
+    ids.push(...answer.threads.map((thread) => thread.thread_id));
+    cursor = answer.next;
+    if (!cursor) break;
+  }
+  return ids;
+}
+
+async function newThread() {
+  const { thread_id: id } = await call("POST", "/threads");
+  threads.unshift(id);
+  openThread(id);
+}
+
+function openThread(id) {
+  if (!threads.includes(id)) threads.unshift(id);
+  at("thread").replaceChildren(...threads.map((each) => h("option", { value: each }, shortName(each))));
+  at("thread").value = id;
+  if (hashThread() !== id) history.replaceState(null, "", `#thread=${encodeURIComponent(id)}`);
+  at("conversation").hidden = false;
+  panel.setAttribute("thread-id", id);
+  agentConsole?.begin();
+  show("work");
+}
+
+function hashThread() {
+  return new URLSearchParams(location.hash.slice(1)).get("thread");
+}
+
+/** Minted ids are long and random: their beginning tells them apart. */
+function shortName(id) {
+  return id.length > 14 ? `${id.slice(0, 10)}…` : id;
+}
+
+// -- what is shown ---------------------------------------------------------------------------------------
+
+function show(name) {
+  for (const view of ["welcome", "start", "work"]) at(view).hidden = view !== name;
+}
+
+function tell(text, label, way) {
+  at("notice").replaceChildren(text, ...(label ? [" ", h("button", { type: "button", onclick: way }, label)] : []));
+  at("notice").hidden = false;
+}
+
+/** What is on the page stays there, half-written text included, until the person chooses to go. */
+function askToSignIn() {
+  tell("Your sign-in has run out.", "Sign in again", attempt(() => beginSignIn(settings)));
+}
+
+/** Runs what a press asks for; a failure is told, and the page stays as it was. */
+function attempt(action) {
+  return async (event) => {
+    const button = event?.currentTarget;
+    if (button) button.disabled = true; // a second press while the first is under way is no second wish
+    try {
+      await action();
+      if (accessToken()) at("notice").hidden = true;
+    } catch (error) {
+      if (error.message !== "Your sign-in has run out.") tell(error instanceof TypeError ? "There is no connection." : error.message);
+    } finally {
+      if (button) button.disabled = false;
+    }
+  };
+}
+
+at("sign-in").addEventListener("click", attempt(() => beginSignIn(settings)));
+at("new-thread").addEventListener("click", attempt(newThread));
+at("first-thread").addEventListener("click", attempt(newThread));
+at("thread").addEventListener("change", (event) => openThread(event.target.value));
+at("sign-out").addEventListener("click", () => {
+  signOut();
+  location.replace(location.pathname);
+});
+window.addEventListener("hashchange", () => {
+  const id = hashThread();
+  if (id && person()) openThread(id);
+});
+
+start().catch((error) => {
+  show(settings && !accessToken() ? "welcome" : "none");
+  const words = error instanceof TypeError ? "The service cannot be reached." : error.message;
+  tell(words, "Try again", () => location.reload());
+});

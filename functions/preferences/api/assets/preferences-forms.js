@@ -1,0 +1,137 @@
+/** The fields in which a person writes a preference: the same for a new one and for an edit in place. */
+import { h, set, say } from "./dom.js";
+
+/** @typedef {import("./preferences-client.js").Draft} Draft */
+
+export const KINDS = { hard: "Must have", soft: "Nice to have" };
+export const FIELDS = ["title", "subtitle", "kind"];
+const LONGEST = { title: 120, subtitle: 500 };
+
+/** A line for what went wrong, or is under way, with a button where there is a way on. */
+export class Message {
+  constructor() {
+    this.element = h("div", { class: "message" });
+  }
+
+  /**
+   * Announced as it is put in: at once for trouble, politely otherwise.
+   * @param {string} text
+   * @param {Array<[string, () => void]>} ways labels and what they do
+   * @param {"trouble"|"calm"} tone
+   */
+  show(text, ways = [], tone = "trouble") {
+    const buttons = ways.map(([label, way]) => h("button", { type: "button", class: "plain", onclick: way }, label));
+    const role = tone === "trouble" ? "alert" : "status";
+    this.element.replaceChildren(
+      h("div", { class: "message-body", part: "message", role, "data-tone": tone }, h("span", {}, text), ...buttons),
+    );
+  }
+
+  clear() {
+    if (this.element.firstChild) this.element.replaceChildren();
+  }
+}
+
+export class DraftForm {
+  /**
+   * @param {{titleHint: string, submit: string, onsubmit: () => void, oncancel?: () => void}} options
+   */
+  constructor({ titleHint, submit, onsubmit, oncancel }) {
+    this.title = h("input", {
+      type: "text", class: "field", part: "field", dir: "auto", autocomplete: "off", enterkeyhint: "done",
+      "aria-label": "Title", placeholder: titleHint, oninput: () => this.#touched(),
+    });
+    this.subtitle = h("textarea", {
+      class: "field", part: "field", dir: "auto", rows: 1, "aria-label": "Detail, optional",
+      placeholder: "Detail, if it needs one", oninput: () => this.#touched(),
+    });
+    this.message = new Message();
+    this.submit = h("button", { type: "submit", class: "solid", part: "button" }, submit);
+    this.cancel = oncancel && h("button", { type: "button", class: "plain", onclick: oncancel }, "Cancel");
+    this.element = h(
+      "form", { class: "draft", part: "form", novalidate: true, onsubmit: (event) => this.#send(event, onsubmit) },
+      this.title, this.subtitle,
+      h("div", { class: "draft-foot" }, this.#kinds(), h("div", { class: "draft-ways" }, this.cancel || null, this.submit)),
+      this.message.element,
+    );
+    // A line break means nothing in a preference, so Enter sends from either field
+    this.subtitle.addEventListener("keydown", (event) => {
+      if (event.key !== "Enter" || event.isComposing) return;
+      event.preventDefault();
+      this.element.requestSubmit();
+    });
+    if (oncancel) {
+      this.element.addEventListener("keydown", (event) => {
+        if (event.key === "Escape" && !event.isComposing) oncancel();
+      });
+    }
+  }
+
+  #kinds() {
+    const options = Object.entries(KINDS).map(([kind, words]) => {
+      const radio = h("input", { type: "radio", name: "kind", value: kind, checked: kind === "soft" });
+      this[kind] = radio;
+      return h("label", { class: "kind-option" }, radio, h("span", { class: `mark mark-${kind}`, "aria-hidden": "true" }), words);
+    });
+    return h("fieldset", { class: "kinds" }, h("legend", { class: "unseen" }, "Kind"), ...options);
+  }
+
+  #send(event, onsubmit) {
+    event.preventDefault();
+    if (this.busy) return;
+    const [field, fault] = this.#fault();
+    this.message.clear();
+    if (!fault) return onsubmit();
+    this.message.show(fault);
+    set(this[field], "aria-invalid", "true");
+    this[field].focus();
+  }
+
+  #fault() {
+    const draft = this.read();
+    if (!draft.title) return ["title", "It needs a few words."];
+    for (const [field, most] of Object.entries(LONGEST)) {
+      const length = [...(draft[field] ?? "").normalize("NFC")].length; // code points, as the service counts
+      if (length > most) return [field, `At most ${most} characters; this has ${length}.`];
+    }
+    return [];
+  }
+
+  #touched() {
+    for (const field of [this.title, this.subtitle]) set(field, "aria-invalid", null);
+  }
+
+  /** @returns {Draft} */
+  read() {
+    return {
+      title: this.title.value.trim(),
+      subtitle: this.subtitle.value.trim() || null,
+      kind: this.hard.checked ? "hard" : "soft",
+    };
+  }
+
+  /** Writes only what differs, so that a caret in an untouched field stays where it is. @param {Draft} draft */
+  write(draft) {
+    const now = this.read();
+    if (now.title !== draft.title) this.title.value = draft.title;
+    if (now.subtitle !== (draft.subtitle ?? null)) this.subtitle.value = draft.subtitle ?? "";
+    this[draft.kind].checked = true;
+  }
+
+  label(words) {
+    say(this.submit, words);
+  }
+
+  /** While an answer is awaited the text stays, unchangeable, and nothing can be sent a second time. */
+  set waiting(waiting) {
+    this.busy = waiting;
+    set(this.submit, "aria-disabled", waiting ? "true" : null);
+    this.title.readOnly = this.subtitle.readOnly = waiting;
+  }
+}
+
+/** The attributes in which two drafts differ, with the second one's values. */
+export function difference(before, after) {
+  const fields = FIELDS.filter((field) => (before[field] ?? null) !== (after[field] ?? null));
+  return Object.fromEntries(fields.map((field) => [field, after[field]]));
+}

@@ -1,0 +1,454 @@
+/**
+ * <preferences-panel thread-id="…" api-base="https://…"></preferences-panel>
+ *
+ * The user's half of a conversation's preferences. A host page needs this one import, and gives the panel a
+ * way to get an access token:
+ *
+ *     import "https://…/assets/preferences-panel.js";
+ *     document.querySelector("preferences-panel").tokenProvider = async ({ renew }) => "eyJ…";
+ *
+ * Attributes: `thread-id`; `api-base` (the page's own origin when left out).
+ * Property: `tokenProvider`, an async function; asked with `renew: true` after its last token was refused.
+ * Method: `refresh()`, for a host that knows that the agent has just answered.
+ * Events, both bubbling out of shadow trees:
+ *   `preferences-changed` {threadId, revision, preferences} with each newer list, the first one included;
+ *   `preferences-error` {doing, code, status, message} with whatever failed.
+ * Style: the custom properties of preferences-style.js, ::part(), and the page's own color-scheme.
+ */
+import { h, set, say, icon, arrange, refreshTimes } from "./dom.js";
+import { PreferencesClient } from "./preferences-client.js";
+import { PreferencesStore } from "./preferences-store.js";
+import { DraftForm, Message, KINDS } from "./preferences-forms.js";
+import { RowView } from "./preferences-row.js";
+import { HistoryView } from "./preferences-history.js";
+import { drag } from "./preferences-drag.js";
+import { sheet } from "./preferences-style.js";
+
+const LOCK_EDITS = "preferences-panel.lock-edits";
+const TICK = 15_000; // how often "3 minutes ago" is looked at
+const GATHER = 800; // announcements within this time become one
+
+export class PreferencesPanel extends HTMLElement {
+  static observedAttributes = ["api-base", "thread-id"];
+
+  #store = null;
+  #rows = new Map(); // row id → RowView
+  #token = null;
+  #connected = null; // the AbortController of what lives while the element is in a page
+  #starting = false;
+  #drawing = false;
+  #saying = [];
+  #sayTimer = 0;
+  #news = { added: 0, changed: 0, removed: 0 };
+  // the parts of the page that change
+  #composer; #history; #count; #trouble; #notice; #lockEdits; #lockAll; #unlockAll; #empty; #live;
+  #listTab; #historyTab; #listPage; #historyPage;
+  #sections = {};
+
+  constructor() {
+    super();
+    const root = this.attachShadow({ mode: "open" });
+    root.adoptedStyleSheets = [sheet]; // no style element: a strict Content-Security-Policy stands
+    this.#build(root);
+    // A page may have set the property before this module was there
+    if (Object.hasOwn(this, "tokenProvider")) {
+      const early = this.tokenProvider;
+      delete this.tokenProvider;
+      this.tokenProvider = early;
+    }
+  }
+
+  get tokenProvider() {
+    return this.#token;
+  }
+
+  set tokenProvider(provider) {
+    this.#token = provider;
+    if (this.#store) this.#store.wake();
+    else this.#restart();
+  }
+
+  /** Looks for changes now. */
+  refresh() {
+    return this.#store?.refresh();
+  }
+
+  // -- life ----------------------------------------------------------------------------------------------
+
+  connectedCallback() {
+    this.#connected = new AbortController();
+    const { signal } = this.#connected;
+    document.addEventListener("visibilitychange", () => this.#watch(), { signal });
+    window.addEventListener("online", () => this.#watch(), { signal });
+    const tick = setInterval(() => this.#tick(), TICK);
+    signal.addEventListener("abort", () => clearInterval(tick));
+    this.#restart();
+  }
+
+  disconnectedCallback() {
+    this.#connected?.abort();
+    this.#connected = null;
+    this.#store?.sleep();
+    this.#store = null;
+  }
+
+  attributeChangedCallback(_name, before, after) {
+    if (before !== after) this.#restart();
+  }
+
+  /** Begins with another conversation; several changes of attributes in a row are one beginning. */
+  #restart() {
+    if (this.#starting) return;
+    this.#starting = true;
+    queueMicrotask(() => {
+      this.#starting = false;
+      this.#begin();
+    });
+  }
+
+  #begin() {
+    const threadId = this.getAttribute("thread-id");
+    this.#store?.sleep();
+    this.#store = null;
+    this.#rows.clear();
+    this.#notice.clear();
+    this.#history.forget();
+    if (threadId && this.#token && this.#connected) {
+      const client = new PreferencesClient(this.getAttribute("api-base") ?? "", threadId, (hint) => this.#token(hint));
+      const store = (this.#store = new PreferencesStore(client));
+      const ours = (listener) => (event) => store === this.#store && listener(event.detail);
+      store.addEventListener("list", ours((detail) => this.#onList(threadId, detail)));
+      store.addEventListener("trouble", ours((error) => error && this.failed(error, "Not refreshed")));
+      store.addEventListener("change", ours(() => this.render()));
+      this.#watch();
+    }
+    this.render();
+  }
+
+  #watch() {
+    if (document.visibilityState === "hidden") this.#store?.sleep();
+    else this.#store?.wake();
+  }
+
+  #tick() {
+    refreshTimes(this.shadowRoot);
+    this.render(); // marks of what the agent has just done fade
+  }
+
+  // -- building ------------------------------------------------------------------------------------------
+
+  #build(root) {
+    this.#composer = new DraftForm({ titleHint: "Something the agent should know", submit: "Add", onsubmit: () => this.#add() });
+    this.#history = new HistoryView(this);
+    this.#count = h("p", { class: "count", part: "status" });
+    this.#trouble = h("p", { class: "trouble", part: "trouble", role: "status", hidden: true });
+    this.#notice = new Message();
+    this.#lockEdits = h("input", { type: "checkbox", checked: recall(), onchange: () => remember(this.#lockEdits.checked) });
+    this.#lockAll = h("button", { type: "button", class: "plain", part: "button", onclick: () => this.#setAll(true) }, "Lock all");
+    this.#unlockAll = h("button", { type: "button", class: "plain", part: "button", onclick: () => this.#setAll(false) }, "Unlock all");
+    this.#empty = h("p", { class: "empty", hidden: true });
+    for (const kind of Object.keys(KINDS)) this.#sections[kind] = section(kind);
+    this.#live = h("p", { class: "unseen", role: "status", "aria-live": "polite" });
+    this.#listTab = this.#tab("list", "List");
+    this.#historyTab = this.#tab("history", "History");
+    this.#listPage = h(
+      "div", { class: "page", id: "list", role: "tabpanel", "aria-labelledby": "list-tab" },
+      h("div", { class: "toolbar", part: "toolbar" },
+        h("label", { class: "choice" }, this.#lockEdits, "Lock what I edit"),
+        h("span", { class: "all" }, this.#lockAll, this.#unlockAll)),
+      this.#empty, this.#sections.hard.element, this.#sections.soft.element,
+      h("section", { class: "composer", part: "composer" }, h("h3", {}, "Add a preference"), this.#composer.element),
+    );
+    this.#historyPage = h("div", { class: "page", id: "history", role: "tabpanel", "aria-labelledby": "history-tab", hidden: true }, this.#history.element);
+    root.append(
+      h("div", { class: "panel", part: "panel" },
+        h("header", { class: "head", part: "header" },
+          h("h2", {}, "Preferences"),
+          h("div", { class: "tabs", role: "tablist", "aria-label": "View" }, this.#listTab, this.#historyTab),
+          this.#count),
+        this.#trouble, this.#notice.element, this.#listPage, this.#historyPage, this.#live,
+        h("p", { id: "move-help", hidden: true }, "Arrow up and arrow down move it; pressing shows buttons.")),
+    );
+  }
+
+  #tab(name, words) {
+    return h(
+      "button",
+      {
+        type: "button", class: "tab", part: "tab", role: "tab", id: `${name}-tab`, "aria-controls": name,
+        "aria-selected": String(name === "list"), tabindex: name === "list" ? 0 : -1,
+        onclick: () => this.#open(name),
+        onkeydown: (event) => {
+          if (!["ArrowLeft", "ArrowRight"].includes(event.key)) return;
+          const other = name === "list" ? "history" : "list"; // there are but two: either arrow leads to the other
+          this.#open(other);
+          (other === "list" ? this.#listTab : this.#historyTab).focus();
+        },
+      },
+      words,
+    );
+  }
+
+  #open(name) {
+    for (const [own, tab, page] of [["list", this.#listTab, this.#listPage], ["history", this.#historyTab, this.#historyPage]]) {
+      set(tab, "aria-selected", String(own === name));
+      set(tab, "tabindex", own === name ? 0 : -1);
+      page.hidden = own !== name;
+    }
+    this.#history.show(name === "history" && Boolean(this.#store));
+  }
+
+  // -- showing -------------------------------------------------------------------------------------------
+
+  /** Brings the page up to date, once for however many reasons there were. */
+  render() {
+    if (this.#drawing) return;
+    this.#drawing = true;
+    queueMicrotask(() => {
+      this.#drawing = false;
+      this.#draw();
+    });
+  }
+
+  #draw() {
+    const store = this.#store;
+    const rows = store?.rows ?? [];
+    const shown = new Map(rows.map((row) => [row.id, row]));
+    for (const row of rows) if (!this.#rows.has(row.id)) this.#rows.set(row.id, new RowView(row.id, this));
+    for (const [id, view] of this.#rows) {
+      if (shown.has(id)) view.show(shown.get(id));
+      else if (view.lingers) view.show(null);
+      else this.#drop(id, view);
+    }
+    const views = this.#withLingering(rows.map((row) => this.#rows.get(row.id)));
+    const focused = this.shadowRoot.activeElement;
+    for (const [kind, { element, list }] of Object.entries(this.#sections)) {
+      const own = views.filter((view) => view.section === kind);
+      own.forEach((view, at) => (view.after = own[at - 1]?.id ?? null));
+      arrange(list, own.map((view) => view.element));
+      element.hidden = own.length === 0;
+    }
+    // A row that went over to the other kind was moved, and a move blurs
+    if (focused?.isConnected && this.shadowRoot.activeElement !== focused) focused.focus({ preventScroll: true });
+    this.#drawStatus(rows);
+  }
+
+  #drop(id, view) {
+    this.leave(view);
+    view.element.remove();
+    this.#rows.delete(id);
+  }
+
+  /** Rows that the list no longer has, and that still have something to say, stay where they were. */
+  #withLingering(views) {
+    const present = new Set(views);
+    for (const view of this.#rows.values()) {
+      if (present.has(view)) continue;
+      const before = views.findIndex((other) => other.id === view.after);
+      const first = views.findIndex((other) => other.section === view.section);
+      views.splice(before >= 0 ? before + 1 : first >= 0 ? first : views.length, 0, view);
+      present.add(view);
+    }
+    return views;
+  }
+
+  #drawStatus(rows) {
+    const store = this.#store;
+    const locked = rows.filter((row) => row.locked).length;
+    say(this.#count, store?.loaded ? `${amount(rows.length)}, ${locked ? `${locked} locked` : "none locked"}` : "");
+    set(this.#lockAll, "aria-disabled", locked === rows.length ? "true" : null);
+    set(this.#unlockAll, "aria-disabled", locked === 0 ? "true" : null);
+    this.#empty.hidden = this.#rows.size > 0 || (!store?.loaded && Boolean(store?.trouble));
+    say(this.#empty, store?.loaded
+      ? "Nothing here yet. What the agent understands of your wishes appears here, and you can write the first one yourself."
+      : store ? "Loading…" : "No conversation is open.");
+    this.#drawTrouble(store?.trouble ?? null);
+  }
+
+  #drawTrouble(trouble) {
+    if (this.#trouble.hidden === !trouble && this.#trouble.dataset.code === (trouble?.code ?? "")) return;
+    this.#trouble.hidden = !trouble;
+    this.#trouble.dataset.code = trouble?.code ?? "";
+    if (!trouble) return this.#trouble.replaceChildren();
+    const lost = trouble.code === "not_found";
+    const words = lost ? "This conversation cannot be found." : `Not up to date: ${trouble.message}. Trying again by itself.`;
+    this.#trouble.replaceChildren(words, " ", h("button", { type: "button", class: "plain", onclick: () => this.refresh() }, "Try now"));
+  }
+
+  // -- what the person does ------------------------------------------------------------------------------
+
+  async #add() {
+    const composer = this.#composer;
+    const draft = composer.read();
+    composer.waiting = true;
+    try {
+      const list = await this.#store.add(draft);
+      const [{ outcome, position }] = list.outcomes ?? [{}];
+      composer.write({ ...draft, title: "", subtitle: null });
+      if (outcome === "duplicate") composer.message.show(`It is there already, as number ${position}.`, [], "calm");
+      else this.announce(`Added as number ${position ?? list.preferences.length}.`);
+      if (composer.element.contains(this.shadowRoot.activeElement)) composer.title.focus();
+    } catch (error) {
+      this.failed(error, "Not saved");
+      composer.message.show(`Not saved: ${error.message}.`, [["Try again", () => composer.element.requestSubmit()]]);
+    } finally {
+      composer.waiting = false;
+    }
+  }
+
+  async #setAll(locked) {
+    const button = locked ? this.#lockAll : this.#unlockAll;
+    if (button.getAttribute("aria-disabled") === "true") return;
+    this.#notice.clear();
+    try {
+      await this.#store.lockAll(locked);
+      this.announce(locked ? "All are locked." : "All are unlocked.");
+    } catch (error) {
+      this.#tellFailure(error, locked ? "Not locked" : "Not unlocked", () => this.#setAll(locked));
+    }
+  }
+
+  /** Moves a row by one among those of its kind. */
+  step(id, by) {
+    const own = this.#neighbours(id);
+    const target = own[own.findIndex((row) => row.id === id) + by];
+    if (target) this.#place(id, target.id, by < 0 ? "before" : "after");
+    else this.announce(by < 0 ? "It is the first." : "It is the last.");
+  }
+
+  /** Begins to drag a row. */
+  grab(event, view) {
+    drag(event, view.element, (target, side) => {
+      const other = [...this.#rows.values()].find((row) => row.element === target);
+      if (other) this.#place(view.id, other.id, side);
+    });
+  }
+
+  #neighbours(id) {
+    const rows = this.#store.rows.filter((row) => !row.unsaved);
+    const kind = rows.find((row) => row.id === id)?.kind;
+    return rows.filter((row) => row.kind === kind);
+  }
+
+  async #place(id, targetId, side) {
+    const before = this.#store.rows.filter((row) => !row.unsaved).map((row) => row.id);
+    const ids = before.filter((each) => each !== id);
+    const at = ids.indexOf(targetId);
+    if (at < 0 || !before.includes(id)) return; // either may have gone since the press
+    ids.splice(side === "after" ? at + 1 : at, 0, id);
+    if (ids.every((each, place) => each === before[place])) return;
+    this.#notice.clear();
+    try {
+      const saved = this.#store.order(ids);
+      this.announce(`Number ${ids.indexOf(id) + 1} of ${ids.length}.`, true);
+      await saved;
+    } catch (error) {
+      this.#tellFailure(error, "Not moved", () => this.#place(id, targetId, side));
+    }
+  }
+
+  lockEdits() {
+    return this.#lockEdits.checked;
+  }
+
+  /** Where focus goes when a row goes: to the next one, the one before, or the new preference's field. */
+  leave(view) {
+    if (!view.element.contains(this.shadowRoot.activeElement)) return;
+    const all = Object.values(this.#sections).flatMap(({ list }) => [...list.children]);
+    const at = all.indexOf(view.element);
+    const views = new Map([...this.#rows.values()].map((each) => [each.element, each]));
+    const stays = (element) => element !== view.element && views.get(element)?.face === "reading";
+    const next = all.slice(at + 1).find(stays) ?? all.slice(0, at).reverse().find(stays);
+    (next ? views.get(next).editButton : this.#composer.title).focus();
+  }
+
+  get store() {
+    return this.#store;
+  }
+
+  // -- what the list did ---------------------------------------------------------------------------------
+
+  #onList(threadId, { before, after, operation }) {
+    const detail = { threadId, revision: after.revision, preferences: after.preferences };
+    this.dispatchEvent(new CustomEvent("preferences-changed", { detail, bubbles: true, composed: true }));
+    this.#history.refresh();
+    if (!before) return;
+    const known = new Map(before.preferences.map((row) => [row.id, row]));
+    for (const row of after.preferences) {
+      const old = known.get(row.id);
+      known.delete(row.id);
+      if (row.updated_by !== "agent" || old?.revision === row.revision) continue;
+      this.#news[old ? "changed" : "added"]++;
+    }
+    // Who removed a row is in the history only; what the person just did here is no news
+    known.delete(operation?.removes);
+    if (!operation?.undoes) this.#news.removed += known.size;
+    this.#gather();
+  }
+
+  /** @param {Error & {code?: string, status?: number}} error @param {string} doing what did not come about */
+  failed(error, doing) {
+    if (!error.code) console.error(error); // no refusal but a fault of ours
+    const detail = { doing, code: error.code ?? "fault", status: error.status ?? 0, message: error.message };
+    this.dispatchEvent(new CustomEvent("preferences-error", { detail, bubbles: true, composed: true }));
+  }
+
+  /** For what concerns no single row or field. */
+  #tellFailure(error, doing, again) {
+    this.failed(error, doing);
+    this.#notice.show(`${doing}: ${error.message}.`, [["Try again", again], ["Dismiss", () => this.#notice.clear()]]);
+  }
+
+  /** Says something politely, together with what else there is to say just now. */
+  announce(text, only = false) {
+    if (only) this.#saying = [];
+    this.#saying.push(text);
+    this.#gather();
+  }
+
+  #gather() {
+    clearTimeout(this.#sayTimer);
+    this.#sayTimer = setTimeout(() => {
+      const text = [...this.#saying, ...newsOf(this.#news)].join(" ");
+      this.#saying = [];
+      this.#news = { added: 0, changed: 0, removed: 0 };
+      if (!text) return;
+      // The same words twice in a row are still two announcements
+      say(this.#live, this.#live.textContent === text ? `${text}\u00a0` : text);
+    }, GATHER);
+  }
+}
+
+function section(kind) {
+  const list = h("ol", { class: "rows", role: "list", part: "list", "aria-labelledby": `${kind}-title` });
+  const title = h("h3", { id: `${kind}-title` }, KINDS[kind], " ", h("span", { class: "kind-word" }, kind));
+  return { list, element: h("section", { class: "section", part: "section", "data-kind": kind, hidden: true }, title, list) };
+}
+
+function amount(count) {
+  return count === 1 ? "1 preference" : `${count} preferences`;
+}
+
+function newsOf({ added, changed, removed }) {
+  const agent = [added && `${amount(added)} added`, changed && `${amount(changed)} changed`].filter(Boolean);
+  return [agent.length && `By the agent: ${agent.join(", ")}.`, removed && `${amount(removed)} removed.`].filter(Boolean);
+}
+
+// A browser may refuse storage altogether: then the choice lasts as long as the page
+function recall() {
+  try {
+    return localStorage.getItem(LOCK_EDITS) === "yes";
+  } catch {
+    return false;
+  }
+}
+
+function remember(yes) {
+  try {
+    localStorage.setItem(LOCK_EDITS, yes ? "yes" : "no");
+  } catch {
+    // nothing is lost but the memory of it
+  }
+}
+
+customElements.define("preferences-panel", PreferencesPanel);

@@ -1,0 +1,371 @@
+/**
+ * One preference on the page. Its element lives as long as the row does, whatever the list does around it,
+ * and has three faces: reading, writing (the edit in place) and removed (with the way back at hand).
+ */
+import { h, set, say, icon, tell } from "./dom.js";
+import { DraftForm, Message, KINDS, FIELDS, difference } from "./preferences-forms.js";
+
+/**
+ * What a row asks of its panel.
+ * @typedef {{store: import("./preferences-store.js").PreferencesStore, lockEdits: () => boolean,
+ *   announce: (text: string) => void, failed: (error: Error, doing: string) => void, render: () => void,
+ *   step: (id: string, by: number) => void, grab: (event: PointerEvent, row: RowView) => void,
+ *   leave: (row: RowView) => void}} Panel
+ */
+
+export class RowView {
+  /** @param {string} id @param {Panel} panel */
+  constructor(id, panel) {
+    this.id = id;
+    this.panel = panel;
+    this.face = "reading"; // or "writing", "removed"
+    this.row = null;
+    this.section = "soft"; // the kind under which it stands on the page
+    this.base = null; // while writing: the row as it was when the person last saw it
+    this.gone = false; // while writing: the row is no longer in the list
+    this.saving = false;
+    this.removal = 0; // the revision that removed it, once that is known
+    this.after = null; // the row before this one when last shown, for a row that lingers
+    this.#build();
+  }
+
+  /** Whether it stays on the page although the list no longer has it. */
+  get lingers() {
+    return this.face !== "reading" || this.saving;
+  }
+
+  // -- building ------------------------------------------------------------------------------------------
+
+  #build() {
+    this.grip = h(
+      "button",
+      {
+        type: "button", class: "grip", part: "grip", "aria-expanded": "false", "aria-describedby": "move-help",
+        onkeydown: (event) => this.#moveByKey(event),
+        onpointerdown: (event) => this.panel.grab(event, this),
+        onclick: () => this.#showMoves(this.moves.hidden),
+      },
+      icon("grip"),
+    );
+    this.number = h("span", { class: "number", part: "number" });
+    this.title = h("p", { class: "title", part: "title", dir: "auto" });
+    this.subtitle = h("p", { class: "subtitle", part: "subtitle", dir: "auto" });
+    this.freshWord = h("span", { class: "fresh", part: "fresh" });
+    this.lockWord = h("span", { class: "lock-word" }, "Locked");
+    this.who = h("span", {});
+    this.when = h("time", {});
+    this.pendingWord = h("span", { class: "pending-word" });
+    const meta = h(
+      "p", { class: "meta", part: "meta" },
+      this.freshWord, this.lockWord, h("span", { class: "origin" }, this.who, " ", this.when), this.pendingWord,
+    );
+    this.lockButton = this.#button("lock", () => this.#toggleLock(), icon("unlocked"), icon("locked"));
+    this.editButton = this.#button("edit", () => this.write(), icon("edit"));
+    this.removeButton = this.#button("remove", () => this.#remove(this.row.revision), icon("remove"));
+    this.moves = h(
+      "div", { class: "moves", role: "group", "aria-label": "Move", hidden: true },
+      h("button", { type: "button", class: "plain", onclick: () => this.panel.step(this.id, -1) }, icon("up"), "Up"),
+      h("button", { type: "button", class: "plain", onclick: () => this.panel.step(this.id, 1) }, icon("down"), "Down"),
+      h("button", { type: "button", class: "plain", onclick: () => this.#showMoves(false, true) }, "Done"),
+    );
+    this.message = new Message();
+    this.reading = h(
+      "div", { class: "reading" },
+      this.grip, this.number,
+      h("div", { class: "words" }, this.title, this.subtitle),
+      meta,
+      h("div", { class: "actions" }, this.lockButton, this.editButton, this.removeButton),
+      this.moves, this.message.element,
+    );
+    this.element = h("li", { class: "row", part: "row" }, this.reading);
+  }
+
+  #button(name, onclick, ...drawing) {
+    const press = () => this[`${name}Button`].getAttribute("aria-disabled") !== "true" && onclick();
+    return h("button", { type: "button", class: `tool ${name}`, part: `button ${name}`, onclick: press }, ...drawing);
+  }
+
+  // -- showing -------------------------------------------------------------------------------------------
+
+  /** @param {any} row as the store shows it, or null when the list does not have it */
+  show(row) {
+    if (row) this.#read(row);
+    if (this.face === "writing") this.#compare(this.panel.store.stored(this.id));
+    if (this.face === "removed" && row) this.#turn("reading", this.editButton); // undone, here or elsewhere
+    this.#faces();
+  }
+
+  #read(row) {
+    this.row = row;
+    if (this.face !== "writing") this.section = row.kind; // a form under someone's hands does not wander off
+    const { element } = this;
+    set(element, "data-kind", row.kind);
+    set(element, "data-locked", row.locked);
+    set(element, "data-pending", Boolean(row.pending));
+    set(element, "data-fresh", row.fresh ?? false);
+    set(element, "data-unsaved", Boolean(row.unsaved));
+    set(this.number, "class", `number mark-${row.kind}`);
+    say(this.number, String(row.position));
+    say(this.title, row.title);
+    say(this.subtitle, row.subtitle ?? "");
+    this.subtitle.hidden = !row.subtitle;
+    say(this.freshWord, row.fresh ?? "");
+    this.freshWord.hidden = !row.fresh;
+    this.lockWord.hidden = !row.locked || Boolean(row.pending);
+    say(this.who, origin(row));
+    tell(this.when, row.updated_at);
+    say(this.pendingWord, row.pending ? `${row.pending}…` : "");
+    this.pendingWord.hidden = !row.pending;
+    set(this.lockButton, "aria-pressed", String(row.locked));
+    for (const [button, verb] of [
+      [this.lockButton, "Lock"], [this.editButton, "Edit"], [this.removeButton, "Remove"], [this.grip, "Move"],
+    ]) {
+      set(button, "aria-label", `${verb} ${row.title}`);
+    }
+    // An edit on its way will change the row's revision: what builds on it has to wait for the answer
+    const waiting = row.pending === "Saving" ? "true" : null;
+    for (const button of [this.editButton, this.removeButton]) set(button, "aria-disabled", waiting);
+  }
+
+  #faces() {
+    set(this.element, "data-face", this.face);
+    this.reading.hidden = this.face !== "reading";
+    if (this.writing) this.writing.hidden = this.face !== "writing";
+    if (this.strip) this.strip.hidden = this.face !== "removed";
+  }
+
+  /** Changes the face; focus that was in the old one goes to `next`, focus elsewhere stays where it is. */
+  #turn(face, next) {
+    const held = this.element.contains(this.element.getRootNode().activeElement);
+    this.face = face;
+    this.#faces();
+    if (held && next) next.focus();
+  }
+
+  // -- locking and moving --------------------------------------------------------------------------------
+
+  async #toggleLock() {
+    const locked = !this.row.locked;
+    this.message.clear();
+    try {
+      await this.panel.store.lock(this.id, locked);
+    } catch (error) {
+      const doing = locked ? "Not locked" : "Still locked";
+      this.panel.failed(error, doing);
+      this.message.show(`${doing}: ${error.message}.`, [["Try again", () => this.#toggleLock()]]);
+    }
+  }
+
+  #moveByKey(event) {
+    const by = { ArrowUp: -1, ArrowDown: 1 }[event.key];
+    if (!by || event.ctrlKey || event.metaKey) return;
+    event.preventDefault();
+    this.panel.step(this.id, by);
+  }
+
+  /** The way to move a row without dragging and without arrow keys. */
+  #showMoves(shown, back = false) {
+    this.moves.hidden = !shown;
+    set(this.grip, "aria-expanded", String(shown));
+    if (back) this.grip.focus();
+  }
+
+  // -- writing -------------------------------------------------------------------------------------------
+
+  /** Opens the edit in place. */
+  write() {
+    if (!this.form) this.#buildForm();
+    this.message.clear();
+    this.#clearConflict();
+    this.gone = false;
+    this.base = this.panel.store.stored(this.id) ?? this.row;
+    this.form.write(this.base);
+    this.#turn("writing", this.form.title);
+    this.form.title.focus();
+    this.panel.render();
+  }
+
+  #buildForm() {
+    this.form = new DraftForm({
+      titleHint: "Title", submit: "Save", onsubmit: () => this.#save(), oncancel: () => this.#stopWriting(),
+    });
+    this.theirWords = h("p", { class: "conflict-lead" });
+    this.theirTitle = h("p", { class: "title", dir: "auto" });
+    this.theirSubtitle = h("p", { class: "subtitle", dir: "auto" });
+    this.theirKind = h("p", { class: "meta" });
+    this.theirs = h("div", { class: "theirs", part: "conflict" }, this.theirTitle, this.theirSubtitle, this.theirKind);
+    this.takeButton = h("button", { type: "button", class: "plain", onclick: () => this.#takeTheirs() }, "Take theirs");
+    this.conflict = h(
+      "div", { class: "conflict", role: "group", "aria-label": "Changed meanwhile", hidden: true },
+      this.theirWords, this.theirs, this.takeButton, h("p", { class: "conflict-lead" }, "Yours:"),
+    );
+    this.writing = h("div", { class: "writing" }, this.conflict, this.form.element);
+    this.element.append(this.writing);
+  }
+
+  #stopWriting() {
+    this.#clearConflict();
+    this.#turn("reading", this.editButton);
+    if (this.gone) this.panel.leave(this);
+    this.panel.render();
+  }
+
+  async #save() {
+    const draft = this.form.read();
+    if (this.gone) return this.#addAgain(draft);
+    const { base } = this;
+    const changes = difference(base, draft);
+    if (!Object.keys(changes).length) return this.#stopWriting();
+    if (this.panel.lockEdits()) changes.locked = true;
+    this.#clearConflict();
+    this.#turn("reading", this.editButton);
+    this.saving = true;
+    try {
+      await this.panel.store.edit(this.id, changes, base.revision);
+    } catch (error) {
+      this.#reopen(draft, base, error);
+    } finally {
+      this.saving = false;
+    }
+  }
+
+  /** The text was not taken: it comes back, as it was written, with what can be done about it. */
+  #reopen(draft, base, error) {
+    const { title } = this.form;
+    this.panel.failed(error, "Not saved");
+    this.base = base;
+    this.#turn("writing", title);
+    this.form.write(draft);
+    if (error.code === "precondition_failed" && error.problem.current) this.#meet(error.problem.current);
+    else if (error.code === "not_found") this.#loseRow();
+    else this.form.message.show(`Not saved: ${error.message}.`, [["Try again", () => this.form.element.requestSubmit()]]);
+    this.panel.render();
+  }
+
+  /** Looks, at each refresh, whether the row under the pen is still the one that the person started from. */
+  #compare(stored) {
+    if (!this.panel.store.loaded || this.gone) return;
+    if (!stored) this.#loseRow();
+    else if (stored.revision > this.base.revision) this.#meet(stored);
+  }
+
+  /** Shows the newer row beside the person's text; fields that the person left alone follow it. */
+  #meet(theirs) {
+    const mine = this.form.read();
+    const untouched = FIELDS.filter((field) => (mine[field] ?? null) === (this.base[field] ?? null));
+    this.form.write({ ...mine, ...Object.fromEntries(untouched.map((field) => [field, theirs[field]])) });
+    this.base = theirs;
+    const whose = theirs.updated_by === "agent" ? "the agent" : "you, elsewhere";
+    say(this.theirWords, `Changed by ${whose} while you were writing:`);
+    say(this.theirTitle, theirs.title);
+    say(this.theirSubtitle, theirs.subtitle ?? "");
+    this.theirSubtitle.hidden = !theirs.subtitle;
+    say(this.theirKind, KINDS[theirs.kind]);
+    this.conflict.hidden = false;
+    this.form.label("Apply mine again");
+    this.form.message.show("Your text is kept. Apply it again, or take theirs.");
+  }
+
+  #takeTheirs() {
+    this.form.write(this.base);
+    this.#stopWriting();
+  }
+
+  #loseRow() {
+    this.gone = true;
+    this.conflict.hidden = true;
+    this.form.label("Add it again");
+    this.form.message.show("It was removed while you were writing. Your text is still here.");
+  }
+
+  async #addAgain(draft) {
+    this.form.waiting = true;
+    try {
+      await this.panel.store.add(draft);
+      this.#stopWriting();
+    } catch (error) {
+      this.panel.failed(error, "Not saved");
+      this.form.message.show(`Not saved: ${error.message}.`);
+    } finally {
+      this.form.waiting = false;
+    }
+  }
+
+  #clearConflict() {
+    if (!this.form) return;
+    this.conflict.hidden = true;
+    this.form.label("Save");
+    this.form.message.clear();
+  }
+
+  // -- removing ------------------------------------------------------------------------------------------
+
+  async #remove(revision) {
+    if (!this.strip) this.#buildStrip();
+    this.message.clear();
+    this.removal = 0;
+    this.#sayRemoved("Removing");
+    this.face = "removed";
+    this.panel.leave(this);
+    try {
+      const list = await this.panel.store.remove(this.id, revision);
+      this.removal = list.revision;
+      this.#sayRemoved("Removed");
+      this.panel.announce(`Removed ${this.row.title}.`);
+    } catch (error) {
+      if (error.code === "not_found") return this.#sayRemoved("Already removed:");
+      this.panel.failed(error, "Not removed");
+      this.face = "reading";
+      const { current } = error.problem;
+      if (current) this.message.show("Not removed: it was changed just before.", [["Remove it all the same", () => this.#remove(current.revision)]]);
+      else this.message.show(`Not removed: ${error.message}.`, [["Try again", () => this.#remove(this.row.revision)]]);
+      this.panel.render();
+    }
+  }
+
+  #buildStrip() {
+    this.stripWords = h("span", { class: "strip-words" });
+    this.stripTitle = h("bdi", {});
+    this.undoButton = h("button", { type: "button", class: "plain undo", part: "button undo", onclick: () => this.#undoRemoval() }, icon("undo"), "Undo");
+    this.closeButton = h("button", { type: "button", class: "tool", "aria-label": "Dismiss", onclick: () => this.#dismiss() }, icon("close"));
+    this.stripMessage = new Message();
+    this.strip = h(
+      "div", { class: "strip", part: "removed" },
+      h("p", {}, this.stripWords, " ", this.stripTitle), this.undoButton, this.closeButton, this.stripMessage.element,
+    );
+    this.element.append(this.strip);
+  }
+
+  #sayRemoved(words) {
+    say(this.stripWords, words);
+    say(this.stripTitle, this.row.title);
+    this.undoButton.hidden = !this.removal;
+    this.stripMessage.clear();
+  }
+
+  async #undoRemoval() {
+    if (this.undoing) return;
+    this.undoing = true;
+    this.stripMessage.show("Putting it back…", [], "calm");
+    try {
+      await this.panel.store.undo(this.removal);
+      this.panel.announce(`${this.row.title} is back.`);
+    } catch (error) {
+      this.panel.failed(error, "Not put back");
+      this.stripMessage.show(`Not put back: ${error.message}.`);
+    } finally {
+      this.undoing = false;
+    }
+  }
+
+  #dismiss() {
+    this.face = "reading";
+    this.panel.leave(this);
+    this.panel.render();
+  }
+}
+
+function origin(row) {
+  const whose = row.updated_by === "agent" ? "the agent" : "you";
+  return row.updated_at === row.created_at ? `added by ${whose}` : `changed by ${whose}`;
+}

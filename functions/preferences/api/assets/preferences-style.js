@@ -1,0 +1,189 @@
+/**
+ * The panel's look. A host page changes it through the custom properties that are read in `:host`, through
+ * ::part(), and through its own `color-scheme`, which the panel follows.
+ */
+export const sheet = new CSSStyleSheet();
+
+sheet.replaceSync(`
+:host {
+  --_paper: var(--preferences-paper, light-dark(#fffefc, #1c1b19));
+  --_ink: var(--preferences-ink, light-dark(#201e1b, #ece8e1));
+  --_muted: var(--preferences-muted, light-dark(#635e56, #aaa399));
+  --_line: var(--preferences-line, light-dark(#e8e3da, #34312d));
+  --_edge: var(--preferences-edge, light-dark(#8c867b, #78726a));
+  --_accent: var(--preferences-accent, light-dark(#1f5d4f, #8ad0ba));
+  --_on-accent: var(--preferences-on-accent, light-dark(#ffffff, #10251f));
+  --_agent: var(--preferences-agent, light-dark(#6542a8, #c2aef6));
+  --_trouble: var(--preferences-trouble, light-dark(#9a3412, #f5b08a));
+  --_radius: var(--preferences-radius, 10px);
+  --_wash: color-mix(in oklab, var(--_accent) 8%, var(--_paper));
+  --_hover: color-mix(in oklab, var(--_ink) 7%, transparent);
+  display: block;
+  container: preferences / inline-size;
+  color: var(--_ink);
+  font: 400 15px/1.45 var(--preferences-font, Inter, "Segoe UI", system-ui, -apple-system, Roboto, "Helvetica Neue", Arial, sans-serif);
+  font-variant-numeric: tabular-nums;
+  text-align: start;
+}
+:host([hidden]), [hidden] { display: none !important; }
+*, *::before, *::after { box-sizing: border-box; }
+h2, h3, p, ol, ul, blockquote, fieldset { margin: 0; padding: 0; border: 0; min-inline-size: 0; }
+ol, ul { list-style: none; }
+button, input, textarea { font: inherit; color: inherit; letter-spacing: inherit; }
+button { cursor: pointer; background: none; border: 0; border-radius: 7px; padding: 0; }
+button[aria-disabled="true"] { cursor: default; opacity: .45; }
+:focus-visible { outline: 2px solid var(--_accent); outline-offset: 2px; }
+.unseen { position: absolute; inline-size: 1px; block-size: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
+.icon { inline-size: 16px; block-size: 16px; display: block; fill: none; stroke: currentColor; stroke-width: 1.5; stroke-linecap: round; stroke-linejoin: round; }
+.icon-grip { stroke-width: 2.2; }
+
+/* -- frame -- */
+.panel { background: var(--_paper); border: 1px solid var(--_line); border-radius: calc(var(--_radius) + 4px); padding: 18px 20px 20px; }
+.head { display: grid; grid-template-columns: 1fr auto; gap: 2px 12px; align-items: center; }
+h2 { font-size: 1.2rem; line-height: 1.3; font-weight: 650; letter-spacing: -.012em; }
+.count { grid-column: 1 / -1; color: var(--_muted); font-size: .8125rem; min-block-size: 1.45em; }
+.tabs { display: flex; gap: 2px; padding: 2px; border-radius: 9px; background: var(--_hover); }
+.tab { padding: 3px 12px; font-size: .8125rem; line-height: 1.5; color: var(--_muted); }
+.tab[aria-selected="true"] { background: var(--_paper); color: var(--_ink); font-weight: 600; box-shadow: 0 0 0 1px var(--_line); }
+.toolbar { display: flex; flex-wrap: wrap; justify-content: space-between; align-items: center; gap: 4px 16px; margin-block: 10px 4px; font-size: .8125rem; }
+.choice { display: inline-flex; align-items: center; gap: 8px; cursor: pointer; padding-block: 4px; }
+.choice input { accent-color: var(--_accent); inline-size: 16px; block-size: 16px; margin: 0; }
+.all { display: flex; gap: 4px; margin-inline-end: -8px; }
+.empty { color: var(--_muted); padding-block: 18px; max-inline-size: 46ch; text-wrap: pretty; }
+
+/* -- buttons -- */
+.plain { display: inline-flex; align-items: center; gap: 6px; padding: 4px 8px; font-size: .8125rem; font-weight: 550; line-height: 1.4; color: var(--_accent); }
+.solid { padding: 6px 16px; font-size: .875rem; font-weight: 600; background: var(--_accent); color: var(--_on-accent); border-radius: 8px; }
+.tool { display: grid; place-items: center; inline-size: 32px; block-size: 32px; color: var(--_muted); }
+@media (hover: hover) {
+  .plain:not([aria-disabled="true"]):hover, .tool:not([aria-disabled="true"]):hover, .tab:hover { background: var(--_hover); color: var(--_ink); }
+  .tab[aria-selected="true"]:hover { background: var(--_paper); }
+  .solid:not([aria-disabled="true"]):hover { background: color-mix(in oklab, var(--_accent) 88%, var(--_ink)); }
+}
+
+/* -- rows -- */
+.section { margin-block-start: 14px; }
+h3 { font-size: .8125rem; font-weight: 650; padding-block-end: 6px; }
+.kind-word { color: var(--_muted); font-weight: 400; margin-inline-start: 2px; }
+.rows { border-block-start: 1px solid var(--_line); }
+.row { position: relative; border-block-end: 1px solid var(--_line); margin-inline: -12px; padding-inline: 12px; }
+.row[data-locked="true"][data-face="reading"] { background: var(--_wash); }
+.reading {
+  display: grid; align-items: start; column-gap: 10px; padding-block: 10px;
+  grid-template: "number words actions" auto "number meta actions" auto "number moves moves" auto "number message message" auto / 24px 1fr auto;
+}
+.number {
+  grid-area: number; display: grid; place-items: center; inline-size: 24px; block-size: 24px;
+  font-size: .75rem; font-weight: 650; line-height: 1; border: 1.5px solid var(--_ink); margin-block-start: -1px;
+}
+.mark-hard { background: var(--_ink); color: var(--_paper); border-radius: 6px; }
+.mark-soft { border-radius: 50%; border-color: var(--_edge); }
+.grip { position: absolute; inset-block-start: 9px; inset-inline-start: -9px; inline-size: 20px; block-size: 24px; display: grid; place-items: center; color: var(--_muted); cursor: grab; touch-action: none; opacity: .55; }
+.row:hover .grip, .grip:focus-visible, .grip[aria-expanded="true"] { opacity: 1; }
+.words { grid-area: words; min-inline-size: 0; }
+.title { font-weight: 550; overflow-wrap: anywhere; text-wrap: pretty; }
+.subtitle { color: var(--_muted); font-size: .875rem; overflow-wrap: anywhere; text-wrap: pretty; }
+.title[dir], .subtitle[dir], .summary[dir], .reason[dir] { text-align: match-parent; }
+.meta { grid-area: meta; display: flex; flex-wrap: wrap; gap: 0 8px; margin-block-start: 2px; color: var(--_muted); font-size: .75rem; line-height: 1.6; }
+.meta > * + *::before { content: "·"; margin-inline-end: 8px; color: var(--_muted); }
+.meta > [hidden] + *::before { content: none; }
+.fresh { color: var(--_agent); font-weight: 650; }
+.fresh::before { content: "●" / ""; font-size: .6em; vertical-align: .2em; margin-inline-end: 5px; }
+.lock-word { color: var(--_accent); font-weight: 650; }
+.actions { grid-area: actions; display: flex; gap: 2px; margin-block: -4px; margin-inline-end: -6px; }
+.lock .icon-locked { display: none; }
+.lock[aria-pressed="true"] { color: var(--_on-accent); background: var(--_accent); }
+.lock[aria-pressed="true"]:not([aria-disabled="true"]):hover { color: var(--_on-accent); background: color-mix(in oklab, var(--_accent) 85%, var(--_ink)); }
+.lock[aria-pressed="true"] .icon-locked { display: block; fill: color-mix(in oklab, currentColor 25%, transparent); }
+.lock[aria-pressed="true"] .icon-unlocked { display: none; }
+.row[data-pending] .lock[aria-pressed="true"] { background: none; color: var(--_accent); box-shadow: inset 0 0 0 1.5px var(--_accent); }
+.row[data-pending] .title, .row[data-unsaved] .number { opacity: .7; }
+.row[data-unsaved] :is(.actions, .grip) { visibility: hidden; }
+.moves { grid-area: moves; display: flex; flex-wrap: wrap; gap: 4px; margin-block-start: 4px; margin-inline-start: -8px; }
+.reading > .message { grid-area: message; }
+.row[data-dragged] { opacity: .5; }
+.row[data-dragged] .grip { cursor: grabbing; }
+.row[data-drop]::after { content: ""; position: absolute; inset-inline: 12px; block-size: 3px; border-radius: 2px; background: var(--_accent); }
+.row[data-drop="before"]::after { inset-block-start: -2px; }
+.row[data-drop="after"]::after { inset-block-end: -2px; }
+
+/* -- removed, and trouble -- */
+.strip { display: grid; grid-template-columns: 1fr auto auto; align-items: center; gap: 4px; padding-block: 6px; color: var(--_muted); font-size: .875rem; }
+.strip bdi { overflow-wrap: anywhere; color: var(--_ink); }
+.strip .tool { margin-inline-end: -6px; }
+.strip .message { grid-column: 1 / -1; }
+.message-body, .trouble {
+  display: flex; flex-wrap: wrap; align-items: baseline; gap: 2px 6px; margin-block-start: 8px; padding: 6px 10px;
+  border-inline-start: 3px solid var(--_trouble); border-radius: 3px 8px 8px 3px;
+  background: color-mix(in oklab, var(--_trouble) 9%, var(--_paper)); font-size: .8125rem; overflow-wrap: anywhere;
+}
+.message-body[data-tone="calm"] { border-color: var(--_edge); background: var(--_hover); }
+.message-body .plain, .trouble .plain { padding-block: 1px; color: inherit; text-decoration: underline; text-underline-offset: 3px; }
+
+/* -- writing -- */
+.composer { margin-block-start: 22px; }
+.draft { display: grid; gap: 8px; }
+.field {
+  inline-size: 100%; padding: 7px 10px; background: var(--_paper); border: 1px solid var(--_edge); border-radius: 8px;
+  line-height: 1.4; resize: none; field-sizing: content; min-block-size: 36px; max-block-size: 12em;
+}
+.field::placeholder { color: var(--_muted); opacity: 1; }
+.field:focus-visible { outline-offset: 0; border-color: var(--_accent); }
+.field[aria-invalid] { border-color: var(--_trouble); }
+.field:read-only { opacity: .65; }
+textarea.field { font-size: .875rem; }
+.draft-foot { display: flex; flex-wrap: wrap; justify-content: space-between; align-items: center; gap: 8px 16px; }
+.draft-ways { display: flex; align-items: center; gap: 4px; margin-inline-start: auto; }
+.kinds { display: flex; flex-wrap: wrap; gap: 2px 14px; }
+.kind-option { display: inline-flex; align-items: center; gap: 7px; padding-block: 4px; font-size: .8125rem; cursor: pointer; }
+.kind-option input { accent-color: var(--_accent); margin: 0; inline-size: 16px; block-size: 16px; }
+.mark { inline-size: 10px; block-size: 10px; border: 1.5px solid var(--_ink); border-radius: 50%; }
+.mark.mark-hard { border-radius: 3px; }
+.writing { padding-block: 12px; }
+.draft .message-body { margin-block-start: 0; }
+.conflict { display: grid; justify-items: start; gap: 4px; margin-block-end: 8px; }
+.conflict-lead { font-size: .8125rem; color: var(--_muted); }
+.theirs { justify-self: stretch; padding: 8px 12px; border-inline-start: 3px solid var(--_agent); background: color-mix(in oklab, var(--_agent) 7%, var(--_paper)); border-radius: 3px 8px 8px 3px; }
+.conflict .plain { margin-inline-start: -8px; }
+
+/* -- history -- */
+.history { margin-block-start: 6px; }
+.entry { display: grid; grid-template-columns: 1fr auto; gap: 2px 12px; align-items: start; padding-block: 12px; border-block-end: 1px solid var(--_line); }
+.entry > * { grid-column: 1; min-inline-size: 0; overflow-wrap: anywhere; }
+.entry > .undo { grid-column: 2; grid-row: 1 / span 2; margin-inline-end: -8px; }
+.entry > .message { grid-column: 1 / -1; }
+.entry-head { color: var(--_muted); font-size: .75rem; }
+.entry-head strong { font-weight: 650; color: var(--_ink); }
+.entry[data-actor="agent"] .entry-head strong { color: var(--_agent); }
+.reason { color: var(--_muted); font-size: .875rem; padding-inline-start: 10px; border-inline-start: 2px solid var(--_line); margin-block: 3px; }
+.changes { font-size: .8125rem; color: var(--_muted); }
+.change-name::after { content: ":"; }
+del { text-decoration-color: var(--_muted); margin-inline-end: 4px; }
+ins { text-decoration: none; color: var(--_ink); }
+.more { margin-block-start: 10px; }
+
+/* -- small, coarse, forced, still -- */
+@container preferences (max-width: 430px) {
+  .panel { padding: 14px 14px 16px; }
+  .row { margin-inline: -10px; padding-inline: 10px; }
+  .reading { grid-template: "number words words" auto "number meta actions" auto "number moves moves" auto "number message message" auto / 24px 1fr auto; }
+  .meta { align-self: center; margin-block: 4px; }
+  .actions { margin-block: 0 -4px; }
+}
+@media (pointer: coarse) {
+  .tool { inline-size: 40px; block-size: 40px; }
+  .plain, .tab { padding-block: 8px; }
+  .choice, .kind-option { padding-block: 8px; }
+  .field { font-size: 16px; } /* below this, phones zoom in on focus */
+  .grip { opacity: 1; }
+}
+@media (forced-colors: active) {
+  .tool, .tab[aria-selected="true"], .lock[aria-pressed="true"] { border: 1px solid ButtonText; }
+  .row[data-drop]::after { background: Highlight; }
+}
+@media (prefers-reduced-motion: no-preference) {
+  .tool, .plain, .solid, .tab, .row { transition: background-color .15s, color .15s, opacity .15s; }
+  .fresh::before { animation: arrive 1.2s ease-out 2; }
+  @keyframes arrive { from { opacity: 0; } }
+}
+`);

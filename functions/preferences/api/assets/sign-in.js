@@ -1,0 +1,90 @@
+/**
+ * Sign-in by OpenID Connect's authorization code with PKCE. No secret is involved: the code is worth
+ * something only to whoever holds the verifier, which never leaves this tab.
+ */
+
+const TOKEN = "sign-in.token";
+const ATTEMPT = "sign-in.attempt";
+const MARGIN = 30_000; // a token this near to its end is not sent any more
+
+/** @typedef {{authorize_url: string, token_url: string, client_id: string, scope: string, redirect_path: string}} Settings */
+
+/** Leaves the page for the issuer's; `finishSignIn` goes on after the way back. @param {Settings} settings */
+export async function beginSignIn(settings) {
+  const attempt = { state: random(), verifier: random(), hash: location.hash };
+  sessionStorage.setItem(ATTEMPT, JSON.stringify(attempt));
+  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(attempt.verifier));
+  const query = new URLSearchParams({
+    response_type: "code",
+    client_id: settings.client_id,
+    redirect_uri: location.origin + settings.redirect_path,
+    scope: settings.scope ?? "openid",
+    state: attempt.state,
+    code_challenge: base64url(new Uint8Array(digest)),
+    code_challenge_method: "S256",
+  });
+  location.assign(`${settings.authorize_url}?${query}`);
+}
+
+/**
+ * Trades the code in the address, if there is one, for a token.
+ * @param {Settings} settings
+ * @throws {Error} in a person's words, when the issuer refused or the answer is not to our question
+ */
+export async function finishSignIn(settings) {
+  const query = new URLSearchParams(location.search);
+  if (!query.has("code") && !query.has("error")) return;
+  const attempt = JSON.parse(sessionStorage.getItem(ATTEMPT) ?? "null");
+  sessionStorage.removeItem(ATTEMPT);
+  // The code must not stay in the address, nor in the history
+  history.replaceState(null, "", settings.redirect_path + (attempt?.hash ?? ""));
+  if (query.has("error")) throw new Error(`The sign-in was refused: ${query.get("error_description") ?? query.get("error")}.`);
+  if (!attempt || query.get("state") !== attempt.state) throw new Error("The sign-in did not begin in this tab. Please try again.");
+  const response = await fetch(settings.token_url, {
+    method: "POST",
+    headers: { "Content-Type": "application/x-www-form-urlencoded" },
+    body: new URLSearchParams({
+      grant_type: "authorization_code",
+      code: query.get("code"),
+      client_id: settings.client_id,
+      redirect_uri: location.origin + settings.redirect_path,
+      code_verifier: attempt.verifier,
+    }),
+    credentials: "omit",
+  });
+  const answer = await response.json().catch(() => ({}));
+  if (!response.ok || !answer.access_token) throw new Error("The sign-in could not be completed. Please try again.");
+  const until = Date.now() + (answer.expires_in ?? 3600) * 1000;
+  sessionStorage.setItem(TOKEN, JSON.stringify({ token: answer.access_token, until }));
+}
+
+/** @returns {string|null} the access token, while it holds */
+export function accessToken() {
+  const kept = JSON.parse(sessionStorage.getItem(TOKEN) ?? "null");
+  return kept && kept.until - MARGIN > Date.now() ? kept.token : null;
+}
+
+export function signOut() {
+  sessionStorage.removeItem(TOKEN);
+}
+
+/**
+ * Who the token speaks of: to be shown, and passed on by the console that plays the agent. The service
+ * verifies tokens; a page never needs to.
+ * @returns {{sub: string, name: string}|null}
+ */
+export function person() {
+  const payload = accessToken()?.split(".")[1];
+  if (!payload) return null;
+  const bytes = Uint8Array.from(atob(payload.replace(/-/g, "+").replace(/_/g, "/")), (letter) => letter.charCodeAt(0));
+  const claims = JSON.parse(new TextDecoder().decode(bytes));
+  return { sub: claims.sub, name: claims.username ?? claims.sub };
+}
+
+function random() {
+  return base64url(crypto.getRandomValues(new Uint8Array(32)));
+}
+
+function base64url(bytes) {
+  return btoa(String.fromCharCode(...bytes)).replace(/\+/g, "-").replace(/\//g, "_").replace(/=+$/, "");
+}
