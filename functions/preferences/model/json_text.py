@@ -32,13 +32,13 @@ def _place(error: ValueError) -> str:
 
 
 def _not_a_number(_: str) -> NoReturn:
-    raise InvalidJson("NaN and Infinity are not JSON")
+    raise InvalidJson("every number must be a finite one")
 
 
 def _finite(digits: str) -> float:
     number = float(digits)
     if not math.isfinite(number):
-        raise InvalidJson("a number is too large")
+        raise InvalidJson("every number must be a finite one")
     return number
 
 
