@@ -7,7 +7,7 @@ LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generat
 	--custom-compile-command "make lock" $(UPGRADE)
 
 .DEFAULT_GOAL := help
-.PHONY: help .venv .venv-sam local check test validate lock
+.PHONY: help .venv .venv-sam local check test validate lock schemas
 
 help: ## Show this list
 	@grep -hE '^[.a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -39,6 +39,9 @@ test: check ## Everything in check, then the tests with their coverage
 
 validate: .venv-sam/.stamp ## Have the SAM CLI validate the template
 	SAM_CLI_TELEMETRY=0 AWS_DEFAULT_REGION=eu-west-1 .venv-sam/bin/sam validate --lint
+
+schemas: .venv/.stamp ## Write what is rendered from the code: tool schemas, OpenAPI, their copies in the template
+	$(BIN)/python -m infra.schemas
 
 lock: .venv/.stamp ## Remake the lock files (UPGRADE=--upgrade takes newer versions)
 	$(LOCK) --extra local --extra dev --output-file requirements/dev.txt pyproject.toml

@@ -1,0 +1,28 @@
+"""What is rendered from the code and kept in the repository; `make schemas` writes it.
+
+A test compares the files with the code, so that none of them is ever stale.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from infra.schemas import tools
+from infra.schemas.json_text import pretty
+from infra.schemas.template import filled
+from infra.template import TEMPLATE
+from preferences.api.openapi import document_text
+
+INFRA = Path(__file__).parent.parent
+INSTRUCTION = INFRA / "instruction.txt"
+
+
+def rendered() -> Mapping[Path, str]:
+    """Every generated file with the text that it shall have."""
+    return {
+        INFRA / "openapi" / "api.json": document_text(),
+        INFRA / "tools" / "function-details.json": pretty(tools.function_details()),
+        INFRA / "tools" / "openapi.json": pretty(tools.openapi()),
+        INFRA / "tools" / "gateway.json": pretty(tools.gateway()),
+        INFRA / "tools" / "converse.json": pretty(tools.converse()),
+        TEMPLATE: filled(TEMPLATE.read_text("utf-8"), INSTRUCTION.read_text("utf-8")),
+    }
