@@ -90,10 +90,10 @@ def create_thread(request: Request) -> Response:
 @route("GET /threads", {200: views.ThreadPage}, paged=True)
 def list_threads(request: Request) -> Response:
     """List the caller's threads, in pages."""
-    after = request.cursor("threads")
+    limit, after = request.limit, request.cursor("threads")
     if after is not None and not is_thread_id(after):
         raise InvalidInput([FieldError("cursor", "must be `next` of a page before, or left out")])
-    ids, last = _repository(request).list_threads(request.caller, limit=request.limit, after=after)
+    ids, last = _repository(request).list_threads(request.caller, limit=limit, after=after)
     page: views.ThreadPage = {
         "threads": [{"thread_id": thread_id} for thread_id in ids],
         "next": make_cursor("threads", last) if last else None,
@@ -220,7 +220,7 @@ def _set_lock(request: Request, *, locked: bool) -> Response:
 # -- public ---------------------------------------------------------------------------------------------
 
 
-@route("GET /", {200: "text/html", 304: None}, public=True, if_none_match=True)
+@route("GET /", {200: "text/html", 304: None}, public=True, refuses=(404,), if_none_match=True)
 def read_page(request: Request) -> Response:
     """The panel's page."""
     return _asset(files.PAGE, request)
