@@ -40,7 +40,7 @@ export class AgentConsole {
     this.tools = Object.keys(ARGUMENT).map((tool) => this.#toolChoice(tool));
     this.examples = h("div", { class: "examples" });
     this.argumentName = h("label", { for: "console-argument" });
-    this.argument = h("textarea", { id: "console-argument", rows: 7, spellcheck: "false" });
+    this.argument = h("textarea", { id: "console-argument", rows: 4, spellcheck: "false" });
     this.why = h("input", { id: "console-why", type: "text", autocomplete: "off" });
     this.seen = h("input", { id: "console-seen", type: "checkbox" });
     this.seenWords = h("span", {});
@@ -77,7 +77,7 @@ export class AgentConsole {
   /** @param {{revision: number, preferences: Array<{locked: boolean}>}} list what the panel shows */
   listChanged({ revision, preferences }) {
     this.#revision = revision;
-    say(this.seenWords, `list_revision ${revision}`);
+    say(this.seenWords, `send list_revision ${revision}`);
     if (preferences.length) this.#done("added");
     if (preferences[0]?.locked) this.#done("locked");
     if (this.steps.refused.done && preferences[0] && !preferences[0].locked) this.#done("unlocked");
@@ -146,7 +146,6 @@ export class AgentConsole {
     if (!value) return void (this.argument.value = "");
     // One element a line, so that a list reads as one
     this.argument.value = `[\n${value.map((each) => `  ${JSON.stringify(each, null, 1).replace(/\n\s*/g, " ")}`).join(",\n")}\n]`;
-    this.argument.rows = value.length + 3;
   }
 
   #submit(event) {

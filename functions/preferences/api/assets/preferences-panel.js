@@ -255,7 +255,7 @@ export class PreferencesPanel extends HTMLElement {
   #drawStatus(rows) {
     const store = this.#store;
     const locked = rows.filter((row) => row.locked).length;
-    say(this.#count, store?.loaded ? `${amount(rows.length)}, ${locked ? `${locked} locked` : "none locked"}` : "");
+    say(this.#count, store?.loaded ? tally(rows.length, locked) : "");
     set(this.#lockAll, "aria-disabled", locked === rows.length ? "true" : null);
     set(this.#unlockAll, "aria-disabled", locked === 0 ? "true" : null);
     this.#empty.hidden = this.#rows.size > 0 || (!store?.loaded && Boolean(store?.trouble));
@@ -423,6 +423,10 @@ function section(kind) {
   const list = h("ol", { class: "rows", role: "list", part: "list", "aria-labelledby": `${kind}-title` });
   const title = h("h3", { id: `${kind}-title` }, KINDS[kind], " ", h("span", { class: "kind-word" }, kind));
   return { list, element: h("section", { class: "section", part: "section", "data-kind": kind, hidden: true }, title, list) };
+}
+
+function tally(count, locked) {
+  return count ? `${amount(count)}, ${locked || "none"} locked` : "No preferences yet";
 }
 
 function amount(count) {

@@ -65,12 +65,12 @@ h2 { font-size: 1.2rem; line-height: 1.3; font-weight: 650; letter-spacing: -.01
 .section { margin-block-start: 14px; }
 h3 { font-size: .8125rem; font-weight: 650; padding-block-end: 6px; }
 .kind-word { color: var(--_muted); font-weight: 400; margin-inline-start: 2px; }
-.rows { border-block-start: 1px solid var(--_line); }
-.row { position: relative; border-block-end: 1px solid var(--_line); margin-inline: -12px; padding-inline: 12px; }
-.row[data-locked="true"][data-face="reading"] { background: var(--_wash); }
+.rows { border-block-start: 1px solid var(--_line); margin-inline: -12px; }
+.row { position: relative; border-block-end: 1px solid var(--_line); padding-inline: 12px; }
+.row[data-locked][data-face="reading"] { background: var(--_wash); }
 .reading {
   display: grid; align-items: start; column-gap: 10px; padding-block: 10px;
-  grid-template: "number words actions" auto "number meta actions" auto "number moves moves" auto "number message message" auto / 24px 1fr auto;
+  grid-template: "number words actions" auto "grip meta actions" auto ". moves moves" auto ". message message" auto / 24px 1fr auto;
 }
 .number {
   grid-area: number; display: grid; place-items: center; inline-size: 24px; block-size: 24px;
@@ -78,15 +78,13 @@ h3 { font-size: .8125rem; font-weight: 650; padding-block-end: 6px; }
 }
 .mark-hard { background: var(--_ink); color: var(--_paper); border-radius: 6px; }
 .mark-soft { border-radius: 50%; border-color: var(--_edge); }
-.grip { position: absolute; inset-block-start: 9px; inset-inline-start: -9px; inline-size: 20px; block-size: 24px; display: grid; place-items: center; color: var(--_muted); cursor: grab; touch-action: none; opacity: .55; }
+.grip { grid-area: grip; align-self: center; display: grid; place-items: center; inline-size: 24px; block-size: 24px; color: var(--_muted); cursor: grab; touch-action: none; opacity: .6; }
 .row:hover .grip, .grip:focus-visible, .grip[aria-expanded="true"] { opacity: 1; }
 .words { grid-area: words; min-inline-size: 0; }
 .title { font-weight: 550; overflow-wrap: anywhere; text-wrap: pretty; }
 .subtitle { color: var(--_muted); font-size: .875rem; overflow-wrap: anywhere; text-wrap: pretty; }
 .title[dir], .subtitle[dir], .summary[dir], .reason[dir] { text-align: match-parent; }
-.meta { grid-area: meta; display: flex; flex-wrap: wrap; gap: 0 8px; margin-block-start: 2px; color: var(--_muted); font-size: .75rem; line-height: 1.6; }
-.meta > * + *::before { content: "·"; margin-inline-end: 8px; color: var(--_muted); }
-.meta > [hidden] + *::before { content: none; }
+.meta { grid-area: meta; display: flex; flex-wrap: wrap; gap: 0 10px; margin-block-start: 2px; color: var(--_muted); font-size: .75rem; line-height: 1.6; }
 .fresh { color: var(--_agent); font-weight: 650; }
 .fresh::before { content: "●" / ""; font-size: .6em; vertical-align: .2em; margin-inline-end: 5px; }
 .lock-word { color: var(--_accent); font-weight: 650; }
@@ -160,13 +158,15 @@ textarea.field { font-size: .875rem; }
 .change-name::after { content: ":"; }
 del { text-decoration-color: var(--_muted); margin-inline-end: 4px; }
 ins { text-decoration: none; color: var(--_ink); }
+.entry:last-child { border-block-end: 0; }
 .more { margin-block-start: 10px; }
 
 /* -- small, coarse, forced, still -- */
 @container preferences (max-width: 430px) {
   .panel { padding: 14px 14px 16px; }
-  .row { margin-inline: -10px; padding-inline: 10px; }
-  .reading { grid-template: "number words words" auto "number meta actions" auto "number moves moves" auto "number message message" auto / 24px 1fr auto; }
+  .rows { margin-inline: -10px; }
+  .row { padding-inline: 10px; }
+  .reading { grid-template: "number words words" auto "grip meta actions" auto ". moves moves" auto ". message message" auto / 24px 1fr auto; }
   .meta { align-self: center; margin-block: 4px; }
   .actions { margin-block: 0 -4px; }
 }
