@@ -265,9 +265,10 @@ def _python_literal(text: str) -> object:
         json_text.append(respelled)
         end = token.end()
     try:
-        return strict_json("".join(json_text))
+        value = strict_json("".join(json_text))
     except InvalidJson:
         return None
+    return value if isinstance(value, list | dict) else None
 
 
 def _as_json(token: re.Match[str]) -> str | None:
