@@ -1,6 +1,7 @@
 # Needs Python 3.11 or newer, make and git; everything else is installed from the lock files, by hash.
 PYTHON ?= python3
 PORT ?= 8080
+WORKERS ?= -n auto --maxprocesses 4 --dist loadscope
 BIN := .venv/bin
 export PYTHONPATH := functions
 LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
@@ -35,7 +36,7 @@ check: .venv/.stamp ## Lint, formats, types, imports, template
 	$(BIN)/cfn-lint template.yaml
 
 test: check ## Everything in check, then the tests with their coverage
-	$(BIN)/pytest --cov --cov-report=term-missing $(PYTEST_ARGS)
+	$(BIN)/pytest --cov --cov-report=term-missing $(WORKERS) $(PYTEST_ARGS)
 
 validate: .venv-sam/.stamp ## Have the SAM CLI validate the template
 	SAM_CLI_TELEMETRY=0 AWS_DEFAULT_REGION=eu-west-1 .venv-sam/bin/sam validate --lint

@@ -191,9 +191,10 @@ class Template:
 
     @property
     def cors(self) -> dict[str, Any]:
-        """The HTTP API's CORS configuration; without AllowOrigins where nobody is allowed."""
+        """The HTTP API's CORS configuration; empty where pages of other origins may not call."""
         _, api = self.the("AWS::Serverless::HttpApi")
-        configuration: dict[str, Any] = self.resolve(api.get("CorsConfiguration", {}))
+        resolved = self.resolve({"cors": api.get("CorsConfiguration", {})})
+        configuration: dict[str, Any] = resolved.get("cors", {})
         return configuration
 
     @property

@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from dataclasses import dataclass
+from typing import ClassVar
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import anyio
@@ -141,6 +142,12 @@ def shared_bench(benches):
 def bench(shared_bench):
     vars(shared_bench.handler).update(vars(Recorder()))
     return shared_bench
+
+
+@pytest.fixture(scope="module")
+def open_bench(benches):
+    """A bench that one other origin may call."""
+    return benches(AllowedOrigins="http://localhost:3000")
 
 
 PREFERENCES = "/threads/t1/preferences"
@@ -370,27 +377,33 @@ class TestAnswers:
 
 
 class TestBrowsers:
-    def test_of_an_allowed_origin_may_ask_and_see_the_etag(self, benches):
-        bench = benches(AllowedOrigins="http://localhost:3000")
-        origin = {"Origin": "http://localhost:3000"}
-        asked = {**origin, "Access-Control-Request-Method": "PATCH"}
-        preflight = bench.site.request("OPTIONS", f"{PREFERENCES}/1", headers=asked)
+    ALLOWED: ClassVar = {"Origin": "http://localhost:3000"}
+    STRANGER: ClassVar = {"Origin": "http://localhost:3001"}
+
+    def test_of_an_allowed_origin_may_ask_and_see_the_etag(self, open_bench):
+        asked = {**self.ALLOWED, "Access-Control-Request-Method": "PATCH"}
+        preflight = open_bench.site.request("OPTIONS", f"{PREFERENCES}/1", headers=asked)
         assert preflight.status == 204
         assert preflight.headers["access-control-allow-origin"] == "http://localhost:3000"
         assert "PATCH" in preflight.headers["access-control-allow-methods"]
         assert "if-match" in preflight.headers["access-control-allow-headers"]
-        answer = bench.ask("GET", "/threads", headers=origin)
+        answer = open_bench.ask("GET", "/threads", headers=self.ALLOWED)
         assert answer.headers["access-control-allow-origin"] == "http://localhost:3000"
         assert answer.headers["access-control-expose-headers"] == "etag"
-        refused = bench.site.request("GET", "/threads", headers=origin)
+        refused = open_bench.site.request("GET", "/threads", headers=self.ALLOWED)
         assert refused.status == 401
         assert refused.headers["access-control-allow-origin"] == "http://localhost:3000"
-        stranger = bench.ask("GET", "/threads", headers={"Origin": "http://localhost:3001"})
-        assert "access-control-allow-origin" not in stranger.headers
 
-    def test_of_other_origins_may_nothing_whatever_a_handler_says(self, bench):
-        bench.handler.answer = {"statusCode": 200, "headers": {"Access-Control-Allow-Origin": "*"}}
-        answer = bench.ask("GET", "/threads", headers={"Origin": "http://localhost:3000"})
+    def test_of_other_origins_may_nothing_whatever_a_handler_says(self, open_bench):
+        told = {"Access-Control-Allow-Origin": "*", "Access-Control-Allow-Credentials": "true"}
+        open_bench.handler.answer = {"statusCode": 200, "headers": told}
+        for method in ("GET", "OPTIONS"):
+            answer = open_bench.ask(method, "/threads", headers=self.STRANGER)
+            assert not [name for name in answer.headers if name.startswith("access-control")]
+
+    def test_are_told_nothing_where_no_origin_is_allowed(self, bench):
+        assert bench.site.request("OPTIONS", "/threads", headers=self.ALLOWED).status == 404
+        answer = bench.ask("GET", "/threads", headers=self.ALLOWED)
         assert not [name for name in answer.headers if name.startswith("access-control")]
 
     def test_that_came_by_a_strangers_name_are_refused(self, bench):

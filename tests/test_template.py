@@ -99,25 +99,23 @@ class TestTheApi:
 
 
 class TestBrowsersOfOtherOrigins:
+    @pytest.fixture
+    def cors(self):
+        return Template(parameters={"AllowedOrigins": "https://a.example, https://b.example"}).cors
+
     def test_are_nobody_by_default(self, template):
-        assert "AllowOrigins" not in template.cors
+        assert template.cors == {}
 
-    def test_are_those_of_the_parameter(self):
-        asked = Template(parameters={"AllowedOrigins": "https://a.example, https://b.example"})
-        assert asked.cors["AllowOrigins"] == ["https://a.example", "https://b.example"]
+    def test_are_those_of_the_parameter(self, cors):
+        assert cors["AllowOrigins"] == ["https://a.example", "https://b.example"]
 
-    def test_may_send_and_see_what_conditional_requests_need(self, template):
-        assert set(template.cors["AllowHeaders"]) == {
-            "authorization",
-            "content-type",
-            "if-match",
-            "if-none-match",
-        }
-        assert template.cors["ExposeHeaders"] == ["etag"]
-        assert set(template.cors["AllowMethods"]) == {route.method for route in template.routes}
+    def test_may_send_and_see_what_conditional_requests_need(self, template, cors):
+        assert set(cors["AllowHeaders"]) == {"authorization", "content-type", "if-match", "if-none-match"}
+        assert cors["ExposeHeaders"] == ["etag"]
+        assert set(cors["AllowMethods"]) == {route.method for route in template.routes}
 
-    def test_never_send_cookies(self, template):
-        assert "AllowCredentials" not in template.cors
+    def test_never_send_cookies(self, cors):
+        assert "AllowCredentials" not in cors
 
 
 class TestTheTable:

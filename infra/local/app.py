@@ -128,12 +128,12 @@ class Gateway:
             return _message(500, "Internal Server Error")
 
     def _add_cors(self, request: Request, response: Response) -> None:
-        """Browsers' permission is the API's to give: what a handler says of it is dropped."""
+        """Where the API gives browsers' permission, what a handler says of it is dropped."""
         if not self._cors:
             return
         for name in [name for name in response.headers if name.startswith("access-control-")]:
             del response.headers[name]
-        allowed = self._cors.get("AllowOrigins", [])
+        allowed = self._cors["AllowOrigins"]
         origin = request.headers.get("origin")
         if origin is None or not (origin in allowed or "*" in allowed):
             return
