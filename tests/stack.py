@@ -79,6 +79,7 @@ def start_stack(*arguments, **environment):
         if found := re.match(r"Page +(http://\S+)/$", line):
             break
     else:
+        process.wait()
         raise AssertionError("the local stack does not start:\n" + "".join(printed))
     return process, Site(found[1])
 
