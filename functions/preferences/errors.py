@@ -5,7 +5,8 @@
     │   └── InvalidJson          not even JSON, or JSON that has more than one reading
     ├── NotFound
     │   ├── ThreadNotFound       no such thread, or not the caller's: the two look the same
-    │   └── PreferenceNotFound   the thread has no such row
+    │   ├── PreferenceNotFound   the thread has no such row
+    │   └── ChangeNotFound       the thread's history has no such change, or no longer
     ├── Conflict
     │   ├── ThreadTaken          the thread id belongs to somebody else
     │   ├── ListFull             the add would exceed the bound of a thread
@@ -75,6 +76,10 @@ class ThreadNotFound(NotFound):
 
 class PreferenceNotFound(NotFound):
     message = "no such preference in this thread"
+
+
+class ChangeNotFound(NotFound):
+    message = "no such change in the history of this thread, or it is kept no longer"
 
 
 class Conflict(PreferencesError):

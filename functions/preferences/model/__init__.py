@@ -1,5 +1,6 @@
-"""The words of the system; `preference` has them, `text` and `json_text` say what may come in."""
+"""The words of the system, in `preference` and `history`; `text` and `json_text` say what may come in."""
 
+from preferences.model.history import SHOWN, Attributes, Entry, RowChange
 from preferences.model.json_text import strict_json
 from preferences.model.preference import (
     MAX_BATCH,
@@ -36,12 +37,15 @@ __all__ = [
     "MAX_REASONING",
     "MAX_SUBTITLE",
     "MAX_TITLE",
+    "SHOWN",
     "Actor",
     "Additions",
+    "Attributes",
     "Caller",
     "Change",
     "Draft",
     "Edit",
+    "Entry",
     "Fields",
     "Frozen",
     "IndexedEdit",
@@ -50,6 +54,7 @@ __all__ = [
     "Position",
     "Preference",
     "Report",
+    "RowChange",
     "Thread",
     "is_thread_id",
     "new_id",

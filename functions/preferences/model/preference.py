@@ -90,6 +90,8 @@ class Thread(Frozen):
     revision: int = 0
     renumbered: int = 0
     """The revision at which a position last stopped meaning what it meant (a removal, a reorder, an undo)."""
+    revived: int = 0
+    """The revision at which its former owner brought it back; what was before is gone. 0: never deleted."""
     preferences: tuple[Preference, ...] = ()
     last_change: Change | None = None
 

@@ -4,6 +4,7 @@ pk = THREAD#<thread_id>, sk = PREFERENCES
 owner         S   absent on a tombstone
 revision      N
 renumbered    N
+revived       N   of a thread that was deleted once
 preferences   M   id → M of the row's fields, without its id; absent on a tombstone
 last_change   M
 deleted_by    S   on a tombstone only, with
@@ -24,7 +25,7 @@ def key(thread_id: str) -> dict[str, dict[str, str]]:
 
 
 def typed(value: object) -> dict[str, Any]:
-    """A value in DynamoDB's form. There are texts, whole numbers, booleans and maps, and nothing else."""
+    """A value in DynamoDB's form. There are texts, whole numbers, booleans, maps, lists: nothing else."""
     if isinstance(value, bool):
         return {"BOOL": value}
     if isinstance(value, str):
@@ -33,6 +34,8 @@ def typed(value: object) -> dict[str, Any]:
         return {"N": str(value)}
     if isinstance(value, Mapping):
         return {"M": {name: typed(inner) for name, inner in value.items()}}
+    if isinstance(value, tuple | list):
+        return {"L": [typed(inner) for inner in value]}
     raise TypeError(f"no attribute is of type {type(value).__name__}")
 
 
@@ -43,6 +46,8 @@ def plain(attribute: Mapping[str, Any]) -> Any:
         return int(value)
     if kind == "M":
         return {name: plain(inner) for name, inner in value.items()}
+    if kind == "L":
+        return [plain(inner) for inner in value]
     return value
 
 
@@ -89,6 +94,7 @@ def read_thread(thread_id: str, item: Item | None) -> Thread:
         deleted_by=attributes.get("deleted_by"),
         revision=attributes["revision"],
         renumbered=attributes.get("renumbered", 0),
+        revived=attributes.get("revived", 0),
         preferences=tuple(sorted(rows, key=lambda row: (row.rank, row.id))),
         last_change=Change(**change) if change else None,
     )

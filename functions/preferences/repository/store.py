@@ -39,6 +39,7 @@ from preferences.model import (
     Caller,
     Change,
     Draft,
+    Entry,
     Fields,
     IndexedEdit,
     Preference,
@@ -55,6 +56,7 @@ from preferences.repository.client import (
     verdict,
 )
 from preferences.repository.expressions import Expressions
+from preferences.repository.history import History
 from preferences.repository.items import change_fields, key, read_thread, row_fields, thread_item
 
 if TYPE_CHECKING:
@@ -332,6 +334,36 @@ class PreferenceRepository:
         _user(caller)
         return self._planned(thread_id, caller, "reorder", plan, respect_lock=False).thread
 
+    # -- what was done
+
+    @property
+    def history(self) -> History:
+        return History(self._client, self._table, self._ask)
+
+    def list_history(
+        self, thread_id: str, caller: Caller, *, limit: int, before: int | None = None
+    ) -> tuple[tuple[Entry, ...], int | None]:
+        """(entries, the newest first; the `before` of the next page). Eventually consistent."""
+        return self.history.page(self.list_preferences(thread_id, caller), limit=limit, before=before)
+
+    def undo(self, thread_id: str, revision: int, caller: Caller) -> Thread:
+        """Puts the rows of that change back as they were before it, all or none, as a change of its own.
+
+        Raises ChangeNotFound, HistoryNotReady, UndoConflict and ListFull.
+        """
+        entry: Entry | None = None
+
+        def plan(_: Thread, now: Thread, write: rules.Write) -> rules.Plan:
+            nonlocal entry
+            if entry is None:
+                entry = self.history.find(now, revision)
+                if self._seconds_left() < 2 * CALL_SECONDS:  # it may have taken what the write needs
+                    raise Busy
+            return rules.plan_undo(now, entry, write)
+
+        _user(caller)
+        return self._planned(thread_id, caller, "undo", plan, respect_lock=False).thread
+
     # -- the planned write
 
     def _planned(
@@ -389,7 +421,7 @@ class PreferenceRepository:
         write.put("owner", user)
         write.put("preferences", {})
         write.put("last_change", change_fields(change))
-        write.next_revision("renumbered")
+        write.next_revision("renumbered", "revived")
         write.remove("deleted_by")
         write.remove("expires_at")
         return self._update(tombstone.thread_id, write, change, caller)

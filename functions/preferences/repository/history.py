@@ -1,0 +1,265 @@
+"""The entries of the history: one for each committed write, beside the thread that it was made on.
+
+pk = THREAD#<thread_id>, sk = CHANGE#<revision, 10 digits>
+user          S   whose list it was; not `owner`, which is the key of an index
+id, actor, who, action, reasoning, at      of the write, as in the thread's last_change
+rows          L   of M: id; before and after, M of the attributes that differ (subtitle "": none);
+                  title, where neither holds it
+expires_at    N   epoch seconds, the table's TTL attribute
+
+An entry belongs to one life of its thread: the revisions since it was registered, or brought back after
+its deletion. Entries of a life that is over are never shown, and don't stay. The stream's order alone can't
+see to that, for a batch may be delivered twice, and a record that was given up may be sent again much later.
+So whoever has put an entry looks at the thread afterwards:
+
+    stream   puts entry 7
+    user                    deletes the thread: revision 8
+    stream                                      reads the tombstone, removes entries up to 8
+    late                    puts entry 7 again  looks at the thread, removes it
+
+Wherever the late put falls: before the removal, which then finds it; or after, and then the look, which
+comes later still, finds the tombstone or a later life. It takes no clock, no transaction and no second
+item. When even the tombstone has expired, what the stream said of that life is too old to be kept.
+"""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from preferences.errors import ChangeNotFound, HistoryNotReady
+from preferences.model import Attributes, Change, Entry, RowChange, Thread
+from preferences.repository.client import history_days
+from preferences.repository.items import Item, change_fields, key, plain, read_thread, typed
+from preferences.rules import belongs
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+STREAM_SECONDS = 86400
+"""How long a stream keeps a record. What is not in the history by then never will be."""
+MAX_DELETIONS = 25
+"""Keys that one BatchWriteItem takes."""
+
+
+class History:
+    """The entries of one table. Its calls may all be sent twice, so `ask` sends each as often as it takes.
+
+    Every method may raise Busy.
+    """
+
+    def __init__(
+        self, client: "DynamoDBClient", table_name: str, ask: Callable[[Callable[[], Any]], Any]
+    ) -> None:
+        self._client = client
+        self._table = table_name
+        self._ask = ask
+
+    def put(self, thread_id: str, entry: Entry) -> None:
+        """Keeps an entry: once, however often it is put, and only if it is of the thread's present life."""
+        item = _item(thread_id, entry)
+        if _is_over(item):
+            return
+        self._unless_refused(
+            self._client.put_item,
+            Item=item,
+            ConditionExpression="attribute_not_exists(#pk)",
+            ExpressionAttributeNames={"#pk": "pk"},
+        )
+        if not belongs(entry, self._thread(thread_id)):
+            self._unless_refused(
+                self._client.delete_item,
+                Key=_key(thread_id, entry.revision),
+                ConditionExpression="#id = :id",  # not what a later life has put there
+                ExpressionAttributeNames={"#id": "id"},
+                ExpressionAttributeValues={":id": item["id"]},
+            )
+
+    def purge(self, thread_id: str, revision: int) -> None:
+        """Removes the entries of the life that ended with this revision, to the last one.
+
+        What it has removed when Busy is raised needs not be removed again.
+        """
+        thread = self._thread(thread_id)
+        last = revision if thread.owner is None else min(revision, thread.revived - 1)
+        request = self._between(thread_id, 0, last)
+        request |= {"ProjectionExpression": "#pk, #sk", "ConsistentRead": True}
+        while last > 0:
+            page = self._ask(lambda: self._client.query(**request))
+            self._delete(page["Items"])
+            if "LastEvaluatedKey" not in page:
+                break
+            request["ExclusiveStartKey"] = page["LastEvaluatedKey"]
+
+    def page(
+        self, thread: Thread, *, limit: int, before: int | None = None
+    ) -> tuple[tuple[Entry, ...], int | None]:
+        """(up to `limit` entries, the newest first; the `before` of the next page).
+
+        Fewer than `limit` where they are large: a page holds at most 1 MB.
+        """
+        last = thread.revision if before is None else min(thread.revision, before - 1)
+        if last < max(thread.revived, 1):
+            return (), None
+        request = self._between(thread.thread_id, thread.revived, last)
+        request |= {"ScanIndexForward": False, "Limit": limit + 1}
+        answer = self._ask(lambda: self._client.query(**request))
+        items = answer["Items"][:limit]
+        entries = [_entry(item) for item in items if not _is_over(item)]
+        more = len(answer["Items"]) > limit or answer.get("LastEvaluatedKey")
+        following = _entry(items[-1]).revision if more and len(entries) == len(items) else None
+        return tuple(entry for entry in entries if belongs(entry, thread)), following
+
+    def find(self, thread: Thread, revision: int) -> Entry:
+        """The entry of a revision. Raises ChangeNotFound, HistoryNotReady.
+
+        An entry that isn't there is still to come if no later one has come either, and the stream still has
+        what it was made from; otherwise it never will.
+        """
+        if not max(thread.revived, 1) <= revision <= thread.revision:
+            raise ChangeNotFound
+        request = self._between(thread.thread_id, revision, thread.revision)
+        request |= {"Limit": 1, "ConsistentRead": True}
+        items = self._ask(lambda: self._client.query(**request))["Items"]
+        if not items:
+            latest = thread.last_change
+            if latest is not None and time.time() < _seconds(latest.at) + STREAM_SECONDS:
+                raise HistoryNotReady
+            raise ChangeNotFound
+        entry = _entry(items[0])
+        if entry.revision != revision or _is_over(items[0]) or not belongs(entry, thread):
+            raise ChangeNotFound
+        return entry
+
+    def _thread(self, thread_id: str) -> Thread:
+        """The thread as it is now, without its rows."""
+        names = {"#revision": "revision", "#owner": "owner", "#revived": "revived"}
+        answer = self._ask(
+            lambda: self._client.get_item(
+                TableName=self._table,
+                Key=key(thread_id),
+                ConsistentRead=True,
+                ProjectionExpression=", ".join(names),
+                ExpressionAttributeNames=names,
+            )
+        )
+        return read_thread(thread_id, answer.get("Item"))
+
+    def _between(self, thread_id: str, first: int, last: int) -> dict[str, Any]:
+        """The parameters of a query for the entries from one revision to another, both included."""
+        return {
+            "TableName": self._table,
+            "KeyConditionExpression": "#pk = :pk AND #sk BETWEEN :first AND :last",
+            "ExpressionAttributeNames": {"#pk": "pk", "#sk": "sk"},
+            "ExpressionAttributeValues": {
+                ":pk": _key(thread_id, first)["pk"],
+                ":first": _key(thread_id, first)["sk"],
+                ":last": _key(thread_id, last)["sk"],
+            },
+        }
+
+    def _delete(self, keys: Sequence[Any]) -> None:
+        waiting: list[Any] = [{"DeleteRequest": {"Key": entry_key}} for entry_key in keys]
+        while waiting:
+            request = {self._table: waiting[:MAX_DELETIONS]}
+            answer = self._ask(partial(self._client.batch_write_item, RequestItems=request))
+            left_over = answer.get("UnprocessedItems", {}).get(self._table, [])
+            waiting = waiting[MAX_DELETIONS:] + left_over
+
+    def _unless_refused(self, call: Callable[..., Any], **request: Any) -> None:
+        """Makes a conditional call; that its condition doesn't hold is as good as done."""
+        refused = self._client.exceptions.ConditionalCheckFailedException
+
+        def attempt() -> None:
+            with suppress(refused):
+                call(TableName=self._table, **request)
+
+        self._ask(attempt)
+
+
+@dataclass(frozen=True, slots=True)
+class Images:
+    """A thread before and after a write; at revision 0 where there was none, or is none any more."""
+
+    old: Thread
+    new: Thread
+
+
+_IMAGES = {"INSERT": (False, True), "MODIFY": (True, True), "REMOVE": (True, False)}
+
+
+def read_images(record: Mapping[str, Any]) -> Images | None:
+    """What a record of the table's stream says of a thread; None for a record of anything else.
+
+    Raises whatever comes of a record that can't be read.
+    """
+    body = record["dynamodb"]
+    thread_id = body["Keys"]["pk"]["S"].removeprefix("THREAD#")
+    if body["Keys"] != key(thread_id):
+        return None
+    old, new = body.get("OldImage"), body.get("NewImage")
+    # Without an image that ought to be there, an edit would look like an addition, or a removal.
+    if (bool(old), bool(new)) != _IMAGES[record["eventName"]]:
+        raise ValueError("the record has not the images of its event")
+    return Images(read_thread(thread_id, old), read_thread(thread_id, new))
+
+
+# -- the one serialiser, the one parser
+
+
+def _key(thread_id: str, revision: int) -> dict[str, dict[str, str]]:
+    return key(thread_id) | {"sk": {"S": f"CHANGE#{revision:010d}"}}
+
+
+def _item(thread_id: str, entry: Entry) -> dict[str, dict[str, Any]]:
+    attributes = {
+        **change_fields(entry.change),
+        "user": entry.owner,
+        "rows": [_row_fields(row) for row in entry.rows],
+        "expires_at": int(_seconds(entry.change.at)) + history_days() * 86400,
+    }
+    return _key(thread_id, entry.revision) | {name: typed(value) for name, value in attributes.items()}
+
+
+def _entry(item: Item) -> Entry:
+    attributes = {name: plain(value) for name, value in item.items()}
+    return Entry(
+        revision=int(attributes["sk"].removeprefix("CHANGE#")),
+        owner=attributes["user"],
+        change=Change(**{name: attributes[name] for name in Change.model_fields if name in attributes}),
+        rows=tuple(_row_change(fields) for fields in attributes["rows"]),
+    )
+
+
+def _row_fields(row: RowChange) -> dict[str, object]:
+    fields: dict[str, object] = {"id": row.id}
+    for name, attributes in (("before", row.before), ("after", row.after)):
+        if attributes is not None:
+            fields[name] = {n: "" if value is None else value for n, value in attributes.items()}
+    if "title" not in (row.after or row.before or {}):
+        fields["title"] = row.title
+    return fields
+
+
+def _row_change(fields: Mapping[str, Any]) -> RowChange:
+    before, after = _attributes(fields.get("before")), _attributes(fields.get("after"))
+    title = fields["title"] if "title" in fields else (after or before or {})["title"]
+    return RowChange(id=fields["id"], title=title, before=before, after=after)
+
+
+def _attributes(stored: Mapping[str, Any] | None) -> Attributes | None:
+    if stored is None:
+        return None
+    return {name: None if value == "" and name == "subtitle" else value for name, value in stored.items()}
+
+
+def _is_over(item: Item) -> bool:
+    """Whether the item's time is over: the table removes it then, but not at once."""
+    return int(plain(item["expires_at"])) <= time.time()
+
+
+def _seconds(at: str) -> float:
+    return datetime.fromisoformat(at).timestamp()

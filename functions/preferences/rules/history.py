@@ -1,0 +1,142 @@
+"""What a write did, told from the thread before and after it; and what it takes to put that back."""
+
+from collections.abc import Iterator
+from typing import Any, cast
+
+from preferences.errors import ChangeNotFound, ListFull, Obstacle, UndoConflict
+from preferences.model import (
+    MAX_PREFERENCES,
+    SHOWN,
+    Attributes,
+    Entry,
+    Fields,
+    Preference,
+    RowChange,
+    Thread,
+    one_line,
+)
+from preferences.rules.plans import Plan, Write, edited
+
+
+def entry_of(old: Thread, new: Thread) -> Entry | None:
+    """What the write between the two did; None where that was no write of this system.
+
+    Its rows are those of the new list in their order, then those that are gone in theirs.
+    """
+    change = new.last_change
+    if new.owner is None or change is None or new.revision <= old.revision:
+        return None
+    if old.last_change is not None and old.last_change.id == change.id:
+        return None  # somebody's hand: nobody in `change` did this
+    rows = (*_added_or_edited(old, new), *_removed(old, new))
+    return Entry(revision=new.revision, owner=new.owner, change=change, rows=rows)
+
+
+def belongs(entry: Entry, thread: Thread) -> bool:
+    """Whether the entry tells of the thread's present life: since it was registered or brought back."""
+    return entry.owner == thread.owner and thread.revived <= entry.revision <= thread.revision
+
+
+def plan_undo(now: Thread, entry: Entry, write: Write) -> Plan:
+    """Every row of the entry as it was before, if all of them still are as the entry left them.
+
+    Raises UndoConflict, with every row that a later change has moved on, and ListFull; then none is put
+    back. Raises ChangeNotFound if the thread was deleted since, even if it has come back.
+    """
+    if not belongs(entry, now):
+        raise ChangeNotFound
+    if not entry.rows:
+        raise UndoConflict("this change touched no preference, so there is nothing to put back", ())
+    if obstacles := tuple(_obstacles(now, entry)):
+        raise UndoConflict("later changes are in the way, so nothing was put back", obstacles)
+    puts = [
+        _as_before(now.find(change.id), change.id, change.before, write)
+        for change in entry.rows
+        if change.before is not None
+    ]
+    drops = [change.id for change in entry.rows if change.before is None]
+    size = len({*now.positions, *(row.id for row in puts)} - {*drops})
+    if size > MAX_PREFERENCES:
+        raise ListFull(
+            f"a thread holds at most {MAX_PREFERENCES} preferences and would have {size}; "
+            "nothing was put back: remove some first"
+        )
+    moves = any(
+        change.before is None or change.after is None or "rank" in change.after for change in entry.rows
+    )
+    return Plan(puts=tuple(puts), drops=tuple(drops), renumbers=moves)
+
+
+def _added_or_edited(old: Thread, new: Thread) -> Iterator[RowChange]:
+    for row in new.preferences:
+        was, after = old.find(row.id), _shown(row)
+        if was is None:
+            yield RowChange(id=row.id, title=row.title, before=None, after=after)
+            continue
+        before = _shown(was)
+        if names := [name for name in SHOWN if before[name] != after[name]]:
+            yield RowChange(
+                id=row.id,
+                title=row.title,
+                before={name: before[name] for name in names},
+                after={name: after[name] for name in names},
+            )
+
+
+def _removed(old: Thread, new: Thread) -> Iterator[RowChange]:
+    for row in old.preferences:
+        if new.find(row.id) is None:
+            yield RowChange(id=row.id, title=row.title, before=row.model_dump(exclude={"id"}), after=None)
+
+
+def _shown(row: Preference) -> dict[str, Any]:
+    return {name: getattr(row, name) for name in SHOWN}
+
+
+def _as_before(row: Preference | None, preference_id: str, before: Attributes, write: Write) -> Preference:
+    if row is not None:
+        fields = cast(Fields, {name: value for name, value in before.items() if name != "rank"})
+        return edited(row, fields, write).model_copy(update={"rank": before.get("rank", row.rank)})
+    # To whoever has seen the list without it, it is new, and the work of the one who brings it back.
+    stamps = {
+        "added": write.revision,
+        "changed": write.revision,
+        "user_changed": write.revision if write.actor == "user" else 0,
+        "updated_by": write.actor,
+        "updated_at": write.at,
+    }
+    return Preference(**{**before, **stamps, "id": preference_id})
+
+
+def _obstacles(now: Thread, entry: Entry) -> Iterator[Obstacle]:
+    for change in entry.rows:
+        row = now.find(change.id)
+        if reason := _obstacle(row, change):
+            yield Obstacle(change.id, row.title if row else change.title, reason)
+
+
+def _obstacle(row: Preference | None, change: RowChange) -> str | None:
+    """How the row as it stands differs from what the change made of it, in words; None where it doesn't."""
+    if change.after is None:
+        return "is in the list again" if row else None
+    if row is None:
+        return "was removed since"
+    differing = [name for name, value in change.after.items() if getattr(row, name) != value]
+    if change.before is None and "rank" in differing:
+        differing.remove("rank")  # wherever it was moved to, it can be taken out
+    return ", ".join(_difference(row, name) for name in differing) or None
+
+
+def _difference(row: Preference, name: str) -> str:
+    match name:
+        case "title":
+            return f"was renamed since, to “{one_line(row.title)}”"
+        case "subtitle":
+            now = f"“{one_line(row.subtitle)}”" if row.subtitle else "none"
+            return f"was given another subtitle since: {now}"
+        case "kind":
+            return f"was made {row.kind} since"
+        case "locked":
+            return "was locked since" if row.locked else "was unlocked since"
+        case _:
+            return "was moved since"
