@@ -77,12 +77,21 @@ class TestTheApi:
             assert "FunctionUrlConfig" not in body["Properties"]
         assert not template.of_type("AWS::Lambda::Url")
 
-    def test_takes_issuer_and_audience_from_parameters(self, template):
+    def test_takes_tokens_of_its_own_user_pool_unless_an_issuer_is_given(self, template):
         _, api = template.the("AWS::Serverless::HttpApi")
-        assert api["Auth"]["Authorizers"]["Jwt"]["JwtConfiguration"] == {
-            "issuer": {"Ref": "Issuer"},
-            "audience": {"Ref": "Audience"},
+        jwt = api["Auth"]["Authorizers"]["Jwt"]["JwtConfiguration"]
+        assert jwt == {
+            "issuer": {
+                "Fn::If": [
+                    "MakesUserPool",
+                    {"Fn::GetAtt": ["UserPool", "ProviderURL"]},
+                    {"Ref": "Issuer"},
+                ]
+            },
+            "audience": {"Fn::If": ["MakesUserPool", [{"Ref": "PageClient"}], {"Ref": "Audience"}]},
         }
+        given = Template(parameters={"Issuer": "https://id.example", "Audience": "page, app"})
+        assert given.resolve(jwt) == {"issuer": "https://id.example", "audience": ["page", "app"]}
 
     def test_is_throttled(self, template):
         _, api = template.the("AWS::Serverless::HttpApi")
@@ -235,9 +244,19 @@ class TestPolicies:
             assert not [action for action in actions if "*" in action or action.endswith("Scan")]
 
     def test_belong_to_roles_that_only_lambda_may_take(self, template):
-        for role in template.of_type("AWS::IAM::Role").values():
+        for name in ("ApiRole", "AgentRole", "HistoryRole"):
+            role = template.resources[name]
             (statement,) = role["Properties"]["AssumeRolePolicyDocument"]["Statement"]
             assert statement["Principal"] == {"Service": "lambda.amazonaws.com"}
+
+    def test_add_nothing_but_tracing_to_them_elsewhere(self, template):
+        ((name, policy),) = template.of_type("AWS::IAM::Policy").items()
+        assert (name, policy["Condition"]) == ("TracingPolicy", "Traced")
+        (statement,) = policy["Properties"]["PolicyDocument"]["Statement"]
+        assert statement["Action"] == ["xray:PutTraceSegments", "xray:PutTelemetryRecords"]
+        assert [
+            body["Properties"]["RoleName"] for body in template.of_type("AWS::IAM::RolePolicy").values()
+        ] == [{"Ref": "GatewayRole"}]
 
 
 class TestTheHistorysSource:
@@ -276,9 +295,14 @@ class TestParameters:
         for name, parameter in template.raw["Parameters"].items():
             assert parameter["Description"], name
 
-    def test_have_defaults_but_for_who_may_call(self, template):
-        without = {name for name, body in template.raw["Parameters"].items() if "Default" not in body}
-        assert without == {"Issuer", "Audience"}
+    def test_all_have_defaults(self, template):
+        assert all("Default" in body for body in template.raw["Parameters"].values())
+
+    def test_are_each_in_one_group_of_the_console(self, template):
+        groups = template.raw["Metadata"]["AWS::CloudFormation::Interface"]["ParameterGroups"]
+        assert sorted(name for group in groups for name in group["Parameters"]) == sorted(
+            template.raw["Parameters"]
+        )
 
 
 class TestReading:

@@ -48,7 +48,9 @@ def _parts(instruction: str) -> Mapping[str, Callable[[], list[str]]]:
         "functions": lambda: _listed("Functions", tools.function_details()["functions"]),
         "openapi": lambda: ["Payload: " + _quoted(compact(tools.openapi()))],
         "instruction": lambda: _instruction(instruction),
-        "fingerprint": lambda: [f"Description: !Sub tools {fingerprint(instruction)}, ${{AgentModel}}"],
+        "fingerprint": lambda: [
+            f"Description: !Sub {fingerprint(instruction)} ${{ClassicAgent}} ${{AgentModelGeography}} ${{AgentModel}}"
+        ],
     }
 
 
