@@ -171,9 +171,9 @@ class OpenApiCall(_ClassicCall):
         return _text(self.event["apiPath"]).strip("/")
 
     def arguments(self) -> Mapping[str, object]:
-        given = _by_name([*_named_values(self.event.get("parameters")), *self._body()])
+        given = [*_named_values(self.event.get("parameters")), *self._body()]
         # Agents that were imported into AgentCore send the media type as if it were an argument.
-        return {name: value for name, value in given.items() if name != "contentType"}
+        return _by_name((name, value) for name, value in given if name != "contentType")
 
     def _body(self) -> Iterator[tuple[str, object]]:
         """The body's arguments, whatever the media type is called."""
