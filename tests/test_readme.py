@@ -45,7 +45,7 @@ def test_the_first_conversation_goes_as_printed(stack):
 
 def test_every_command_of_make_that_it_names_exists():
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    for target in set(re.findall(r"\bmake ([a-z-]+)", README)):
+    for target in set(re.findall(r"(?:^    .*?|`)make ([a-z-]+)", README, re.MULTILINE)):
         assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
 
 
