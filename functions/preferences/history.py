@@ -1,0 +1,84 @@
+"""The stream's door: every committed write, as the table's stream tells it, becomes an entry of the history.
+
+Lambda hands over batches in the order of each thread's writes, and hands a batch over again from the first
+record that is reported as failed, or when it is unsure. Nothing here depends on the order or on the count: an
+entry is kept once, under its revision, and what is of a thread that is gone is not kept at all. So after a
+failure the rest of the batch is worked through all the same, and if the failed record is given up in the end,
+together with what was behind it, nothing else is missing.
+"""
+
+import time
+import traceback
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from aws_lambda_powertools import Logger
+
+from preferences import rules
+from preferences.repository import History, open_repository, read_images
+
+logger = Logger()
+
+
+class Context(Protocol):
+    """What is used of Lambda's context."""
+
+    def get_remaining_time_in_millis(self) -> int: ...
+
+
+def handler(event: object, context: Context) -> dict[str, Any]:
+    """`{"batchItemFailures": [{"itemIdentifier": <sequence number>}…]}`: what to hand over again.
+
+    No record makes it raise. The identifier of one without a sequence number is empty, which to Lambda is
+    the whole batch.
+    """
+    started = time.perf_counter()
+    logger.set_correlation_id(getattr(context, "aws_request_id", None))
+    history = open_repository(lambda: context.get_remaining_time_in_millis() / 1000).history
+    records = event.get("Records") if isinstance(event, Mapping) else None
+    records = records if isinstance(records, list) else []
+    failed = [record for record in records if not _taken(record, history)]
+    logger.info(
+        "changes",
+        records=len(records),
+        failed=len(failed),
+        milliseconds=round((time.perf_counter() - started) * 1000, 1),
+    )
+    return {"batchItemFailures": [{"itemIdentifier": _sequence_number(record)} for record in failed]}
+
+
+def _taken(record: Any, history: History) -> bool:
+    try:
+        _take(record, history)
+    except Exception as fault:
+        _log_fault(fault)
+        return False
+    return True
+
+
+def _take(record: Mapping[str, Any], history: History) -> None:
+    images = read_images(record)
+    if images is None:  # not a thread's list
+        return
+    if images.new.owner is None:  # a tombstone, or not even that any more
+        history.purge(images.new.thread_id, max(images.old.revision, images.new.revision))
+    elif entry := rules.entry_of(images.old, images.new):
+        history.put(images.new.thread_id, entry)
+
+
+def _sequence_number(record: Any) -> str:
+    try:
+        return str(record["dynamodb"]["SequenceNumber"])
+    except (KeyError, TypeError):
+        return ""
+
+
+def _log_fault(fault: Exception) -> None:
+    """Type and place, and AWS's word for it: an exception's own text may hold what people wrote."""
+    response = getattr(fault, "response", None)
+    logger.error(
+        "fault",
+        error=type(fault).__name__,
+        aws_error=response.get("Error", {}).get("Code") if isinstance(response, dict) else None,
+        stack=[f"{at.filename}:{at.lineno} {at.name}" for at in traceback.extract_tb(fault.__traceback__)],
+    )
