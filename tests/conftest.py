@@ -8,7 +8,6 @@ import subprocess
 import time
 from collections import Counter
 from dataclasses import dataclass
-from pathlib import Path
 
 import boto3
 import pytest
@@ -17,9 +16,12 @@ from botocore.config import Config
 from infra.local.context import LambdaContext
 from infra.local.table import PRETENDED, create_table, embedded_engine
 from infra.template import Template
+from preferences.repository import client as repository_client
+from tests.stack import ROOT, start_stack, stop_stack
+from tests.support import Store
 
 TABLE_NAME = "preferences"
-DYNOXIDE = Path(__file__).parent / "engines/node_modules/@dynoxide/linux-x64/dynoxide"
+DYNOXIDE = ROOT / "tests/engines/node_modules/@dynoxide/linux-x64/dynoxide"
 
 _numbers = itertools.count(1)
 
@@ -84,6 +86,13 @@ class Engine:
         return boto3.client("dynamodb", endpoint_url=self.endpoint, config=Config(**config))
 
 
+def forget_environment() -> None:
+    """The repository reads its environment once; a test that sets another has it read again."""
+    repository_client.dynamodb_client.cache_clear()
+    repository_client.table_name.cache_clear()
+    repository_client.history_days.cache_clear()
+
+
 @pytest.fixture
 def table(template, monkeypatch):
     """(client, table name): the template's table on moto, one call at a time; TABLE_NAME is set."""
@@ -142,9 +151,30 @@ def engine(request, template, monkeypatch):
     made = Engine("dynoxide", request.getfixturevalue("dynoxide"), f"preferences-{next(_numbers)}")
     monkeypatch.setenv("TABLE_NAME", made.table_name)
     monkeypatch.setenv("AWS_ENDPOINT_URL_DYNAMODB", made.endpoint)
+    forget_environment()
     create_table(made.client(), template, made.table_name)
     yield made
     made.client().delete_table(TableName=made.table_name)
+    forget_environment()
+
+
+@pytest.fixture(scope="module", params=["moto", "dynoxide"])
+def store(request, template):
+    """A Store over the template's table, once on each engine; a module's tests share it, on threads apart."""
+    if request.param == "moto":
+        with embedded_engine():
+            yield _store(Engine("moto", None, TABLE_NAME), template)
+        return
+    engine = Engine("dynoxide", request.getfixturevalue("dynoxide"), f"preferences-{next(_numbers)}")
+    made = _store(engine, template)
+    yield made
+    made.client.delete_table(TableName=engine.table_name)
+
+
+def _store(engine, template) -> Store:
+    made = Store(engine.table_name, engine.client)
+    create_table(made.client, template, engine.table_name)
+    return made
 
 
 @pytest.fixture
@@ -175,3 +205,11 @@ def chromium() -> str:
     found = shutil.which("chromium")
     require(found, "REQUIRE_BROWSER", "chromium is not installed: apt-get install chromium")
     return found
+
+
+@pytest.fixture(scope="session")
+def stack():
+    """The Site of a local stack that lives as long as the session; use a thread of your own on it."""
+    process, site = start_stack()
+    yield site
+    stop_stack(process)
