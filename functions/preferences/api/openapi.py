@@ -37,6 +37,10 @@ _PARAMETERS: dict[str, Json] = {
         "description": "The `id` of a row, as the list shows it.",
         "schema": {"type": "string", "minLength": 1},
     },
+    "revision": {
+        "description": "The `revision` of a change, as the history shows it.",
+        "schema": {"type": "integer", "minimum": 1},
+    },
     "file": {"description": "The file's name.", "schema": {"type": "string", "minLength": 1}},
     "limit": {
         "description": "How many elements a page holds at most.",
@@ -68,7 +72,7 @@ _ANSWERS = {200: "As it stands now.", 201: "Something new was stored.", 204: "Do
 _REFUSALS = {
     400: "The body is missing, or not JSON with exactly one reading.",
     401: "No access token of a signed-in user.",
-    404: "No such thread or row, or not the caller's: the two look the same.",
+    404: "No such thread, row or change, or not the caller's: the two look the same.",
     409: "What is stored already is in the way: `code` says what.",
     412: "The row has changed since: `current` is the present one. Nothing was changed.",
     413: f"The body has more than {MAX_BODY} bytes.",
@@ -76,7 +80,10 @@ _REFUSALS = {
     422: "What was sent does not fit: `errors` says where, and what to send instead.",
     429: "Too many requests: API Gateway's own answer.",
     500: "A fault of the service. Its log knows more.",
-    503: "Busy (nothing was changed), or a write's outcome is unknown (`preferences` is the present list).",
+    503: (
+        "Busy or not ready (nothing was changed), or a write's outcome is unknown "
+        "(`preferences` is the present list)."
+    ),
 }
 _BY_GATEWAY_TOO = frozenset({401, 404, 500, 503})
 

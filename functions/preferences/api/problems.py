@@ -13,6 +13,7 @@ from preferences.errors import (
     PreconditionFailed,
     PreferencesError,
     Unavailable,
+    UndoConflict,
 )
 
 STATUS: Mapping[type[PreferencesError], int] = {
@@ -69,6 +70,8 @@ def refusal_response(refusal: PreferencesError) -> Response:
         case PreconditionFailed(thread=thread, current=current):
             revision = thread.revision
             members["current"] = views.row(thread, current)
+        case UndoConflict(obstacles=obstacles):
+            members["conflicts"] = [{"id": o.id, "title": o.title, "reason": o.reason} for o in obstacles]
         case OutcomeUnknown(thread=thread) if thread is not None:
             revision = thread.revision
             members["preferences"] = views.rows(thread)

@@ -1,5 +1,7 @@
 """What people may ask for: one table of routes, keyed as API Gateway names them."""
 
+import hashlib
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -9,11 +11,13 @@ from pydantic import Field
 from preferences.api import files, views
 from preferences.api.http import Request, Response, json_response, make_cursor
 from preferences.api.problems import NoSuchRoute
-from preferences.errors import FieldError, InvalidInput
+from preferences.errors import ChangeNotFound, FieldError, InvalidInput
 from preferences.model import MAX_PREFERENCES, Additions, Edit, Frozen, Thread, is_thread_id, new_id
 from preferences.repository import PreferenceRepository, open_repository
 
 Function = Callable[[Request], Response]
+
+_REVISION = re.compile("[1-9][0-9]{0,9}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,6 +219,58 @@ def _set_lock(request: Request, *, locked: bool) -> Response:
         request.thread_id, request.preference_id, request.caller, locked=locked
     )
     return _listing(thread)
+
+
+# -- history --------------------------------------------------------------------------------------------
+
+
+@route(
+    "GET /threads/{thread_id}/history", {200: views.HistoryPage, 304: None}, paged=True, if_none_match=True
+)
+def list_history(request: Request) -> Response:
+    """List the changes of a thread, the newest first, in pages: what was changed, by whom and why.
+
+    A change is in it a moment after it was made, and for as long as the history is kept. A page may hold
+    less than `limit` before the end, where changes are large.
+    """
+    before = _place_in_history(request)
+    entries, last = _repository(request).list_history(
+        request.thread_id, request.caller, limit=request.limit, before=before
+    )
+    cursor = make_cursor("history", f"{last}:{request.thread_id}") if last else None
+    page = json_response(200, views.history_page(entries, cursor))
+    headers = {"ETag": _digest(page.body or ""), "Cache-Control": "private, no-cache"}
+    if request.has(headers["ETag"]):
+        return Response(304, headers=headers)
+    return Response(200, page.body, {**page.headers, **headers})
+
+
+def _place_in_history(request: Request) -> int | None:
+    """Out of a cursor of this thread's history, and of no other."""
+    place = request.cursor("history")
+    if place is None:
+        return None
+    revision, _, thread_id = place.partition(":")
+    if thread_id != request.thread_id or not _REVISION.fullmatch(revision):
+        raise InvalidInput([FieldError("cursor", "must be `next` of a page before, or left out")])
+    return int(revision)
+
+
+def _digest(text: str) -> str:
+    return f'"{hashlib.sha256(text.encode()).hexdigest()[:32]}"'
+
+
+@route("POST /threads/{thread_id}/history/{revision}/undo", {200: views.Listing}, refuses=(409,))
+def undo_change(request: Request) -> Response:
+    """Put the rows of a change back as they were before it, all of them or none.
+
+    409 where a later change has moved one of them on: `conflicts` says which, and how. 503 while the change
+    is not in the history yet. An undo is a change like any other, and can be undone.
+    """
+    revision = request.path("revision")
+    if not _REVISION.fullmatch(revision):
+        raise ChangeNotFound
+    return _listing(_repository(request).undo(request.thread_id, int(revision), request.caller))
 
 
 # -- public ---------------------------------------------------------------------------------------------

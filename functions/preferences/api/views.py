@@ -1,11 +1,11 @@
 """The JSON that goes out: typed dictionaries, which the OpenAPI document is rendered from."""
 
-from typing import Literal, NotRequired
+from typing import Literal, NotRequired, cast
 
 from typing_extensions import TypedDict  # pydantic reads Python 3.11's own only with this one
 
 from preferences import render
-from preferences.model import Actor, Kind, Preference, Report, Thread
+from preferences.model import SHOWN, Actor, Attributes, Entry, Kind, Preference, Report, RowChange, Thread
 
 
 class Row(TypedDict):
@@ -78,6 +78,54 @@ class SessionState(TypedDict):
     promptSessionAttributes: PromptSessionAttributes
 
 
+class Values(TypedDict, total=False):
+    """Attributes of a row that a change made different, and of an added or removed row all of them."""
+
+    title: str
+    subtitle: str | None
+    """null: none."""
+    kind: Kind
+    locked: bool
+    rank: int
+    """Orders the list; says nothing but that the row was moved."""
+
+
+class Difference(TypedDict):
+    """What a change did to one row."""
+
+    id: str
+    title: str
+    """Its title after the change, or before its removal; also where that is not what differs."""
+    before: Values | None
+    """null: the row was added."""
+    after: Values | None
+    """null: the row was removed."""
+
+
+class HistoryEntry(TypedDict):
+    """One change of a thread, as it was committed."""
+
+    revision: int
+    """The thread's, that the change made."""
+    actor: Actor
+    action: str
+    """What was asked for: `add`, `edit`, `remove`, `lock`, `undo` and so on."""
+    reasoning: str | None
+    """What the agent said that it was doing and why."""
+    at: str
+    summary: str
+    """The change in a sentence, to the user."""
+    changes: list[Difference]
+
+
+class HistoryPage(TypedDict):
+    """Some of a thread's changes, the newest first."""
+
+    entries: list[HistoryEntry]
+    next: str | None
+    """The cursor of the page after this one; null at the end."""
+
+
 class Configuration(TypedDict):
     """What the panel's page needs to sign in; null: not configured."""
 
@@ -97,6 +145,15 @@ class Fault(TypedDict):
     message: str
 
 
+class InTheWay(TypedDict):
+    """A row that a later change has moved on."""
+
+    id: str
+    title: str
+    reason: str
+    """How it differs from what the change made of it."""
+
+
 class Problem(TypedDict):
     """Problem details of RFC 9457. `code` is for machines, `detail` for people."""
 
@@ -109,6 +166,8 @@ class Problem(TypedDict):
     """With `invalid_input`."""
     current: NotRequired[Row]
     """With `precondition_failed`: the row as it stands."""
+    conflicts: NotRequired[list[InTheWay]]
+    """With `undo_conflict`: the rows that are in the way."""
     preferences: NotRequired[list[Row]]
     """With `outcome_unknown`, when it could be read: the list as it stands."""
     revision: NotRequired[int]
@@ -162,3 +221,34 @@ def session_state(thread: Thread, user: str) -> SessionState:
         "sessionAttributes": {"thread_id": thread.thread_id, "user_id": user},
         "promptSessionAttributes": {"preferences": render.block(thread)},
     }
+
+
+def history_page(entries: tuple[Entry, ...], cursor: str | None) -> HistoryPage:
+    return {"entries": [_history_entry(entry) for entry in entries], "next": cursor}
+
+
+def _history_entry(entry: Entry) -> HistoryEntry:
+    return {
+        "revision": entry.revision,
+        "actor": entry.change.actor,
+        "action": entry.change.action,
+        "reasoning": entry.change.reasoning,
+        "at": entry.change.at,
+        "summary": render.summary(entry),
+        "changes": [_difference(change) for change in entry.rows],
+    }
+
+
+def _difference(change: RowChange) -> Difference:
+    return {
+        "id": change.id,
+        "title": change.title,
+        "before": _values(change.before),
+        "after": _values(change.after),
+    }
+
+
+def _values(attributes: Attributes | None) -> Values | None:
+    if attributes is None:
+        return None
+    return cast(Values, {name: attributes[name] for name in SHOWN if name in attributes})
