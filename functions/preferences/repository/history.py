@@ -31,9 +31,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from preferences.errors import ChangeNotFound, HistoryNotReady
-from preferences.model import Attributes, Change, Entry, RowChange, Thread
+from preferences.model import Attributes, Entry, RowChange, Thread
 from preferences.repository.client import history_days
-from preferences.repository.items import Item, change_fields, key, plain, read_thread, typed
+from preferences.repository.items import Item, change_fields, key, plain, read_change, read_thread, typed
 from preferences.rules import belongs
 
 if TYPE_CHECKING:
@@ -229,7 +229,7 @@ def _entry(item: Item) -> Entry:
     return Entry(
         revision=int(attributes["sk"].removeprefix("CHANGE#")),
         owner=attributes["user"],
-        change=Change(**{name: attributes[name] for name in Change.model_fields if name in attributes}),
+        change=read_change(attributes),
         rows=tuple(_row_change(fields) for fields in attributes["rows"]),
     )
 

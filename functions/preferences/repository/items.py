@@ -76,6 +76,11 @@ def change_fields(change: Change) -> dict[str, object]:
     return change.model_dump(exclude_none=True)
 
 
+def read_change(attributes: Mapping[str, Any]) -> Change:
+    """What is known of a change: a later version may have kept more of it, and a rollback must read on."""
+    return Change(**{name: attributes[name] for name in Change.model_fields if name in attributes})
+
+
 def read_thread(thread_id: str, item: Item | None) -> Thread:
     """The thread that an item holds; without an item, a thread at revision 0.
 
@@ -96,7 +101,7 @@ def read_thread(thread_id: str, item: Item | None) -> Thread:
         renumbered=attributes.get("renumbered", 0),
         revived=attributes.get("revived", 0),
         preferences=tuple(sorted(rows, key=lambda row: (row.rank, row.id))),
-        last_change=Change(**change) if change else None,
+        last_change=read_change(change) if change else None,
     )
 
 
@@ -106,8 +111,6 @@ def _row(preference_id: str, fields: dict[str, Any]) -> Preference:
     return Preference(
         **{
             "title": "",
-            # A row without `locked` is one that no agent's write can touch: its condition asks for false.
-            "locked": True,
             "rank": 0,
             "added": 0,
             "changed": 0,
@@ -118,5 +121,7 @@ def _row(preference_id: str, fields: dict[str, Any]) -> Preference:
             **known,
             "id": preference_id,
             "kind": kind if kind in ("hard", "soft") else "hard",
+            # What isn't stored as false is locked: an agent's condition asks for false, so none can touch it.
+            "locked": fields.get("locked") is not False,
         }
     )
