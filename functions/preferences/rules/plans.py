@@ -107,19 +107,20 @@ def plan_updates(
     list_revision: int | None,
     respect_lock: bool,
 ) -> Plan:
-    """Each edit on the row that its position meant in `first`."""
-    puts: list[Preference] = []
+    """Each edit on the row that its position meant in `first`, or on what an edit before it made of it."""
+    puts: dict[str, Preference] = {}
     reports: list[Report] = []
     for edit in edits:
         report, row = _target(first, now, edit.index, list_revision, respect_lock)
         if row is not None:
+            row = puts.get(row.id, row)
             new = edited(row, edit.fields, write)
             outcome: Outcome = "unchanged" if new == row else "updated"
             report = Report(outcome=outcome, index=edit.index, title=new.title, id=new.id)
             if new != row:
-                puts.append(new)
+                puts[new.id] = new
         reports.append(report)
-    return Plan(puts=tuple(puts), reports=tuple(reports))
+    return Plan(puts=tuple(puts.values()), reports=tuple(reports))
 
 
 def plan_removals(
