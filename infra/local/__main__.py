@@ -19,6 +19,7 @@ from botocore.exceptions import BotoCoreError
 
 from infra.local.app import AGENT_PATH, Handler, make_app
 from infra.local.issuer import CLIENT_ID, SCOPE, Authorizer, Issuer
+from infra.local.stream import event_source, pumping
 from infra.local.table import PRETENDED, create_table, embedded_engine
 from infra.template import Function, Template
 
@@ -63,7 +64,8 @@ def main() -> int:
             handlers = {name: load(template.functions[name]) for name in sorted(called)}
             authorizer = Authorizer(issuer.url, [CLIENT_ID], issuer.jwks())
             app = make_app(template, handlers, authorizer, agent=AGENT, more=issuer.routes)
-            # What runs beside the requests, as the stream's pump will, enters the stack here.
+            history = load(template.functions[event_source(template).function])
+            stack.enter_context(pumping(template, table_name, history, endpoint))
 
             _greet(origin, endpoint, table_name, issuer)
             config = uvicorn.Config(
