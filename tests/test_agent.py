@@ -726,11 +726,11 @@ class TestTheDeadline:
 
 def test_importing_the_door_brings_no_event_handler_and_no_parser():
     """Each of them costs a cold start more than all of our own rooms."""
-    program = "import sys, preferences.agent; print(*sys.modules)"
-    out = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True, env=None
+    program, path = "import sys, preferences.agent; print(*sys.modules)", {"PYTHONPATH": "functions"}
+    ran = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, env=path
     )
-    loaded = out.stdout.split()
+    loaded = ran.stdout.split()
     assert "preferences.tools" in loaded
     for name in ("event_handler", "utilities.parser", "utilities.data_classes", "utilities.validation"):
         assert f"aws_lambda_powertools.{name}" not in loaded
