@@ -221,6 +221,7 @@ class TestPolicies:
     def test_let_the_history_keep_purge_and_read_its_stream(self, template):
         assert allowed(template, "HistoryRole") == {
             attribute("Table"): {
+                "dynamodb:GetItem",
                 "dynamodb:PutItem",
                 "dynamodb:DeleteItem",
                 "dynamodb:BatchWriteItem",
