@@ -3,12 +3,14 @@ PYTHON ?= python3
 PORT ?= 8080
 WORKERS ?= -n auto --maxprocesses 4 --dist loadscope
 BIN := .venv/bin
+SAM = SAM_CLI_TELEMETRY=0 .venv-sam/bin/sam
 export PYTHONPATH := functions
 LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	--custom-compile-command "make lock" $(UPGRADE)
 
 .DEFAULT_GOAL := help
-.PHONY: help .venv .venv-sam local check test validate lock schemas
+.PHONY: help .venv .venv-sam local check test validate lock schemas package build deploy smoke \
+	build-ApiFunction build-AgentFunction build-HistoryFunction
 
 help: ## Show this list
 	@grep -hE '^[.a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -39,11 +41,31 @@ test: check ## Everything in check, then the tests with their coverage
 	$(BIN)/pytest --cov --cov-report=term-missing $(WORKERS) $(PYTEST_ARGS)
 
 validate: .venv-sam/.stamp ## Have the SAM CLI validate the template
-	SAM_CLI_TELEMETRY=0 AWS_DEFAULT_REGION=eu-west-1 .venv-sam/bin/sam validate --lint
+	AWS_DEFAULT_REGION=eu-west-1 $(SAM) validate --lint
+
+package: .venv/.stamp ## Build what Lambda runs: build/lambda, and packed build/preferences.zip
+	$(BIN)/python -m infra.build build/lambda --zip build/preferences.zip
+
+build: package .venv-sam/.stamp ## The same, with the template that `make deploy` sends
+	PACKAGED=1 $(SAM) build
+
+# What `sam build` calls for each function: all three run from the same files.
+build-ApiFunction build-AgentFunction build-HistoryFunction: $(if $(PACKAGED),,package)
+	cp -Rp build/lambda/. "$(ARTIFACTS_DIR)/"
+
+deploy: build ## Deploy as samconfig.toml says (SAM_ARGS=… for sam deploy)
+	$(SAM) deploy $(SAM_ARGS)
+	@change=$$($(SAM) list stack-outputs --output json | $(BIN)/python -m infra.page_url) && \
+	if [ -n "$$change" ]; then echo "Once more, now that the page has an address: $$change"; \
+		$(SAM) deploy $(SAM_ARGS) --parameter-overrides "$$change"; fi
+
+smoke: .venv/.stamp ## Try the README's story on a running stack (URL=… TOKEN=… AGENT=function)
+	@$(BIN)/python -m infra.smoke --url "$(URL)" --token "$(TOKEN)" --agent "$(AGENT)"
 
 schemas: .venv/.stamp ## Write what is rendered from the code: tool schemas, OpenAPI, their copies in the template
 	$(BIN)/python -m infra.schemas
 
 lock: .venv/.stamp ## Remake the lock files (UPGRADE=--upgrade takes newer versions)
 	$(LOCK) --extra local --extra dev --output-file requirements/dev.txt pyproject.toml
+	$(LOCK) --output-file requirements/lambda.txt functions/requirements.txt
 	$(LOCK) --output-file requirements/sam.txt requirements/sam.in

@@ -49,7 +49,8 @@ def _parts(instruction: str) -> Mapping[str, Callable[[], list[str]]]:
         "openapi": lambda: ["Payload: " + _quoted(compact(tools.openapi()))],
         "instruction": lambda: _instruction(instruction),
         "fingerprint": lambda: [
-            f"Description: !Sub {fingerprint(instruction)} ${{ClassicAgent}} ${{AgentModelGeography}} ${{AgentModel}}"
+            f"Description: !Sub {fingerprint(instruction)} "
+            "${ClassicAgent} ${AgentModelGeography} ${AgentModel}"
         ],
     }
 
