@@ -56,12 +56,17 @@ def _answer(route: Route | None, request: Request) -> Response:
         return route.function(request)
     except PreferencesError as refusal:
         return refusal_response(refusal)
-    except Exception as error:
-        logger.error("fault", error=type(error).__name__, stack=_stack(error))
+    except Exception as fault:
+        _log_fault(fault)
         return fault_response()
 
 
-def _stack(error: BaseException) -> list[str]:
-    """Where it happened, without any value: an exception's own text may hold what people wrote."""
-    frames = traceback.extract_tb(error.__traceback__)
-    return [f"{frame.filename}:{frame.lineno} {frame.name}" for frame in frames]
+def _log_fault(fault: Exception) -> None:
+    """Type and place, and AWS's word for it: an exception's own text may hold what people wrote."""
+    response = getattr(fault, "response", None)
+    logger.error(
+        "fault",
+        error=type(fault).__name__,
+        aws_error=response.get("Error", {}).get("Code") if isinstance(response, dict) else None,
+        stack=[f"{at.filename}:{at.lineno} {at.name}" for at in traceback.extract_tb(fault.__traceback__)],
+    )

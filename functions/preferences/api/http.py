@@ -75,7 +75,7 @@ class Request:
         """
         claims = _inside(self.event, "requestContext", "authorizer", "jwt", "claims")
         sub = _inside(claims, "sub")
-        if not isinstance(sub, str) or not sub.strip() or len(sub) > _MAX_SUB:
+        if not isinstance(sub, str) or not 0 < len(sub) <= _MAX_SUB or not sub.isprintable() or sub.isspace():
             raise Unauthorized
         if _inside(claims, "token_use") not in (None, "access"):
             raise Unauthorized
