@@ -10,6 +10,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 import boto3
+import hypothesis
 import pytest
 from botocore.config import Config
 
@@ -24,6 +25,11 @@ TABLE_NAME = "preferences"
 DYNOXIDE = ROOT / "tests/engines/node_modules/@dynoxide/linux-x64/dynoxide"
 
 _numbers = itertools.count(1)
+
+# The same examples every time, and no clock on a busy machine; with PROVE set, many more and new ones.
+hypothesis.settings.register_profile("quick", deadline=None, derandomize=True)
+hypothesis.settings.register_profile("prove", deadline=None, max_examples=2000, print_blob=True)
+hypothesis.settings.load_profile("prove" if os.environ.get("PROVE") else "quick")
 
 
 def require(present: object, variable: str, reason: str) -> None:
