@@ -821,6 +821,14 @@ class TestEditConflicts:
         editor.again.click()
         until(panel.page, lambda: panel.stored()[0]["title"] == "Budget under 700")
 
+    def test_a_form_that_was_only_opened_follows_the_newer_row(self, panel):
+        row, editor = panel.edit("Budget under 900")
+        panel.agent_updates({"index": 1, "title": "Budget under 950"})
+        panel.refresh()
+        expect(row.get_by_text("Changed by the agent just now: this is the newest text.")).to_be_visible()
+        expect(editor.title).to_have_value("Budget under 950")
+        expect(row.locator(".conflict")).to_be_hidden()
+
     def test_a_lock_or_a_move_is_no_reason_to_refuse_an_edit(self, panel):
         row, editor = panel.edit("Budget under 900")
         editor.title.fill("Budget under 700")
@@ -1037,9 +1045,10 @@ class TestAssistiveTechnology:
         expect(panel.root.get_by_role("button", name="Undo")).to_be_visible()
         panel.button("Move Window seat").click()
         _, editor = panel.edit("A quiet room")
+        editor.title.fill("A silent room")
         panel.agent_updates({"index": 2, "title": "A quiet floor"})
         panel.refresh()
-        expect(editor.message).to_be_visible()
+        expect(editor.again).to_be_visible()
         panel.composer.add.click()
         expect(panel.composer.message).to_be_visible()
         panel.page.get_by_role("button", name="Call the tool").click()

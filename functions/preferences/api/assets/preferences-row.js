@@ -256,14 +256,19 @@ export class RowView {
     this.form.write({ ...mine, ...Object.fromEntries(untouched.map((field) => [field, theirs[field]])) });
     this.base = theirs;
     const whose = theirs.updated_by === "agent" ? "the agent" : "you, elsewhere";
+    const apart = Object.keys(difference(theirs, this.form.read())).length > 0;
+    this.conflict.hidden = !apart;
+    if (!apart) {
+      this.form.label("Save");
+      return this.form.message.show(`Changed by ${whose} just now: this is the newest text.`, [], "calm");
+    }
     say(this.theirWords, `Changed by ${whose} while you were writing:`);
     say(this.theirTitle, theirs.title);
     say(this.theirSubtitle, theirs.subtitle ?? "");
     this.theirSubtitle.hidden = !theirs.subtitle;
     say(this.theirKind, KINDS[theirs.kind]);
-    this.conflict.hidden = false;
     this.form.label("Apply mine again");
-    this.form.message.show("Your text is kept. Apply it again, or take theirs.");
+    this.form.message.show("Both versions are here. Apply yours again, or take theirs.", [], "calm");
   }
 
   #takeTheirs() {

@@ -83,7 +83,9 @@ h3 { font-size: .8125rem; font-weight: 650; padding-block-end: 6px; }
 .words { grid-area: words; min-inline-size: 0; }
 .title { font-weight: 550; overflow-wrap: anywhere; text-wrap: pretty; }
 .subtitle { color: var(--_muted); font-size: .875rem; overflow-wrap: anywhere; text-wrap: pretty; }
-.title[dir], .subtitle[dir], .summary[dir], .reason[dir] { text-align: match-parent; }
+/* Text runs its own way, and still begins where the page's lines begin */
+.count, .empty, .trouble, .message-body span, .strip p, .origin { unicode-bidi: plaintext; }
+.count, .empty, .trouble, .strip p, [dir="auto"]:not(.field) { text-align: -webkit-match-parent; text-align: match-parent; }
 .meta { grid-area: meta; display: flex; flex-wrap: wrap; gap: 0 10px; margin-block-start: 2px; color: var(--_muted); font-size: .75rem; line-height: 1.6; }
 .fresh { color: var(--_agent); font-weight: 650; }
 .fresh::before { content: "●" / ""; font-size: .6em; vertical-align: .2em; margin-inline-end: 5px; }
