@@ -9,7 +9,7 @@ from typing import Any
 
 from boto3.dynamodb.types import TypeDeserializer, TypeSerializer
 
-from preferences.model import Caller, Draft, Preference, Thread
+from preferences.model import Caller, Draft, IndexedEdit, Preference, Thread
 from preferences.repository import PreferenceRepository
 
 ADA = Caller.user("ada")
@@ -27,6 +27,37 @@ _deserialize = TypeDeserializer().deserialize
 
 def drafts(*titles: str, **fields: Any) -> list[Draft]:
     return [Draft(title=title, **fields) for title in titles]
+
+
+def edits(*pairs: tuple[int, str], **fields: Any) -> list[IndexedEdit]:
+    return [IndexedEdit(index=index, title=title, **fields) for index, title in pairs]
+
+
+# Every kind of write, on a thread of A, B and C of which B is locked.
+BLIND = {
+    "edit": lambda repo, thread: repo.edit_preference(thread, "A", {"title": "New"}, ADA),
+    "edit and lock": lambda repo, thread: repo.edit_preference(
+        thread, "A", {"title": "New", "locked": True}, ADA
+    ),
+    "edit with If-Match": lambda repo, thread: repo.edit_preference(
+        thread, "A", {"title": "New"}, ADA, if_match=1
+    ),
+    "lock": lambda repo, thread: repo.set_lock(thread, "A", ADA, locked=True),
+    "unlock": lambda repo, thread: repo.set_lock(thread, "B", ADA, locked=False),
+    "lock what is locked": lambda repo, thread: repo.set_lock(thread, "B", ADA, locked=True),
+    "remove": lambda repo, thread: repo.remove_preference(thread, "A", ADA),
+    "remove what is locked": lambda repo, thread: repo.remove_preference(thread, "B", ADA),
+    "delete the thread": lambda repo, thread: repo.delete_thread(thread, ADA),
+}
+PLANNED = {
+    "add (agent)": lambda repo, thread: repo.add_preferences_bulk(thread, drafts("X", "Y"), AGENT),
+    "add (user)": lambda repo, thread: repo.add_preferences_bulk(thread, drafts("X", "Y"), ADA),
+    "update": lambda repo, thread: repo.update_preferences(thread, edits((1, "X"), (3, "Y")), AGENT),
+    "remove": lambda repo, thread: repo.remove_preferences(thread, [1, 3], AGENT),
+    "reorder": lambda repo, thread: repo.reorder(thread, ["B", "A"], ADA),
+    "lock all": lambda repo, thread: repo.set_all_locks(thread, ADA, locked=True),
+    "unlock all": lambda repo, thread: repo.set_all_locks(thread, ADA, locked=False),
+}
 
 
 def row(title: str = "Quiet", *, rank: int = 1, locked: bool = False, **fields: Any) -> dict[str, Any]:
@@ -125,9 +156,11 @@ class Store:
     def titles(self, thread_id: str) -> list[str]:
         return [stored["title"] for stored in self.rows(thread_id).values()]
 
-    def write(self, rows: Mapping[str, Mapping[str, Any]], **attributes: Any) -> str:
+    def write(
+        self, rows: Mapping[str, Mapping[str, Any]], *, thread_id: str | None = None, **attributes: Any
+    ) -> str:
         """Puts an item of Ada's at revision 7 with these rows into the table; its thread id."""
-        thread_id = self.new_id()
+        thread_id = thread_id or self.new_id()
         item = {"owner": "ada", "revision": 7, "renumbered": 0, "preferences": rows} | attributes
         stored = {name: _serialize(value) for name, value in item.items() if value is not None}
         self.client.put_item(TableName=self.table_name, Item=self.key(thread_id) | stored)

@@ -15,7 +15,7 @@ from preferences.errors import (
 )
 from preferences.model import MAX_PREFERENCES, Caller, Draft, IndexedEdit
 from preferences.repository import PreferenceRepository, open_repository
-from tests.support import ADA, AGENT, EVE, PARTIES, TRUSTED, drafts, row
+from tests.support import ADA, AGENT, BLIND, EVE, PARTIES, PLANNED, TRUSTED, drafts, edits, row
 
 BOTH = pytest.mark.parametrize("caller", PARTIES.values(), ids=PARTIES.keys())
 
@@ -23,10 +23,6 @@ BOTH = pytest.mark.parametrize("caller", PARTIES.values(), ids=PARTIES.keys())
 @pytest.fixture
 def repo(store):
     return store.repository()
-
-
-def edits(*pairs, **fields):
-    return [IndexedEdit(index=index, title=title, **fields) for index, title in pairs]
 
 
 def outcomes(written):
@@ -194,31 +190,6 @@ def test_what_is_the_users_alone_is_never_done_for_an_agent(store, repo, verb, c
 
 
 # -- round trips ----------------------------------------------------------------------------------------
-
-BLIND = {
-    "edit": lambda repo, thread: repo.edit_preference(thread, "A", {"title": "New"}, ADA),
-    "edit and lock": lambda repo, thread: repo.edit_preference(
-        thread, "A", {"title": "New", "locked": True}, ADA
-    ),
-    "edit with If-Match": lambda repo, thread: repo.edit_preference(
-        thread, "A", {"title": "New"}, ADA, if_match=1
-    ),
-    "lock": lambda repo, thread: repo.set_lock(thread, "A", ADA, locked=True),
-    "unlock": lambda repo, thread: repo.set_lock(thread, "B", ADA, locked=False),
-    "lock what is locked": lambda repo, thread: repo.set_lock(thread, "B", ADA, locked=True),
-    "remove": lambda repo, thread: repo.remove_preference(thread, "A", ADA),
-    "remove what is locked": lambda repo, thread: repo.remove_preference(thread, "B", ADA),
-    "delete the thread": lambda repo, thread: repo.delete_thread(thread, ADA),
-}
-PLANNED = {
-    "add (agent)": lambda repo, thread: repo.add_preferences_bulk(thread, drafts("X", "Y"), AGENT),
-    "add (user)": lambda repo, thread: repo.add_preferences_bulk(thread, drafts("X", "Y"), ADA),
-    "update": lambda repo, thread: repo.update_preferences(thread, edits((1, "X"), (3, "Y")), AGENT),
-    "remove": lambda repo, thread: repo.remove_preferences(thread, [1, 3], AGENT),
-    "reorder": lambda repo, thread: repo.reorder(thread, ["B", "A"], ADA),
-    "lock all": lambda repo, thread: repo.set_all_locks(thread, ADA, locked=True),
-    "unlock all": lambda repo, thread: repo.set_all_locks(thread, ADA, locked=False),
-}
 
 
 @pytest.mark.parametrize("verb", BLIND)
