@@ -430,7 +430,9 @@ class TestReasoning:
 
 
 class TestAThreadId:
-    @pytest.mark.parametrize("text", ["ab", "A.b_c:d-9", "0" * 100, new_id()])
+    @pytest.mark.parametrize(
+        "text", ["ab", "A.b_c:d-9", "0" * 100, pytest.param(new_id(), id="a minted one")]
+    )
     def test_is_2_to_100_of_its_alphabet(self, text):
         assert is_thread_id(text)
 
