@@ -4,12 +4,14 @@ import io
 import json
 import subprocess
 import sys
+from collections import Counter
 from types import SimpleNamespace
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from infra.local.table import create_table, embedded_engine
 from preferences import render
 from preferences.agent import door, handler
 from preferences.model import MAX_PREFERENCES, Caller, Draft
@@ -111,12 +113,25 @@ def read(event, raw):
 
 
 class Agent:
-    """Sends calls to the handler; `answer` is the latest, as it came, `calls` what reached DynamoDB."""
+    """Sends calls to the handler. `answer` is the latest, as it came; `calls` counts DynamoDB's."""
 
-    def __init__(self, make_context, calls):
+    def __init__(self, make_context):
         self.make_context = make_context
-        self.calls = calls
         self.answer = None
+        self.calls = Counter()
+        self.errors = {}
+
+    def break_table(self, status, error, *operations):
+        """From now on DynamoDB answers these operations with this error."""
+        parsed = {
+            "Error": {"Code": error, "Message": "secret"},
+            "ResponseMetadata": {"HTTPStatusCode": status},
+        }
+        self.errors |= dict.fromkeys(operations, (SimpleNamespace(status_code=status), parsed))
+
+    def before_call(self, model, **_):
+        self.calls[model.name] += 1
+        return self.errors.get(model.name)
 
     def send(self, event, client_context=None):
         self.answer = handler(event, self.make_context(client_context=client_context))
@@ -133,33 +148,55 @@ class Agent:
         return self.answer["response"]["httpStatusCode"]
 
 
-@pytest.fixture
-def stored(table):
-    """stored() is ada's list as it lies in the table; her thread is registered, with two rows."""
-
-    def load():
-        return open_repository(lambda: 30).list_preferences(THREAD, Caller.user(ADA))
-
-    for cached in (repository_client.dynamodb_client, repository_client.table_name, door.user_id_required):
+@pytest.fixture(scope="module")
+def client(template):
+    """The repository's client for a table on moto, which these tests share and each finds empty."""
+    caches = (repository_client.dynamodb_client, repository_client.table_name)
+    with pytest.MonkeyPatch.context() as patch, embedded_engine():
+        patch.setenv("TABLE_NAME", "preferences")
+        for cached in caches:
+            cached.cache_clear()
+        client = repository_client.dynamodb_client()
+        create_table(client, template, "preferences")
+        yield client
+    for cached in caches:
         cached.cache_clear()
+
+
+def list_of(thread_id):
+    return open_repository(lambda: 30).list_preferences(thread_id, Caller.user(ADA))
+
+
+@pytest.fixture(scope="module")
+def first_items(client):
+    """The table with ada's thread of two rows, as it is before each test."""
     repository = open_repository(lambda: 30)
     repository.register_thread(THREAD, Caller.user(ADA))
     drafts = [Draft(title="Plain words"), Draft(title="Cite sources", subtitle="APA 6", kind="hard")]
     repository.add_preferences_bulk(THREAD, drafts, Caller.user(ADA))
-    yield load
-    for cached in (repository_client.dynamodb_client, repository_client.table_name, door.user_id_required):
-        cached.cache_clear()
+    return client.scan(TableName="preferences")["Items"]
 
 
 @pytest.fixture
-def agent(stored, lambda_context, call_counter):
-    return Agent(lambda_context, call_counter(repository_client.dynamodb_client()))
+def stored(client, first_items):
+    """stored() is ada's list as it lies in the table."""
+    present = client.scan(TableName="preferences")["Items"]
+    if present != first_items:
+        for item in present:
+            client.delete_item(TableName="preferences", Key={name: item[name] for name in ("pk", "sk")})
+        for item in first_items:
+            client.put_item(TableName="preferences", Item=item)
+    return lambda: list_of(THREAD)
 
 
 @pytest.fixture
-def untouched(stored, agent, table):
-    """untouched() is true as long as nothing was sent to DynamoDB."""
-    return lambda: not agent.calls
+def agent(client, stored, lambda_context):
+    door.user_id_required.cache_clear()
+    agent = Agent(lambda_context)
+    client.meta.events.register("before-call.dynamodb", agent.before_call)
+    yield agent
+    client.meta.events.unregister("before-call.dynamodb", agent.before_call)
+    door.user_id_required.cache_clear()
 
 
 @pytest.fixture
@@ -169,25 +206,6 @@ def log():
     before = door.logger.registered_handler.setStream(stream)
     yield stream
     door.logger.registered_handler.setStream(before)
-
-
-@pytest.fixture
-def broken_table(agent):
-    """broken_table(status, code, *operations): DynamoDB answers these operations with this error."""
-
-    def break_it(status, error, *operations):
-        def answer(model, **_):
-            if model.name not in operations:
-                return None
-            parsed = {
-                "Error": {"Code": error, "Message": "secret"},
-                "ResponseMetadata": {"HTTPStatusCode": status},
-            }
-            return SimpleNamespace(status_code=status), parsed
-
-        repository_client.dynamodb_client().meta.events.register("before-call.dynamodb", answer)
-
-    return break_it
 
 
 def titles(thread):
@@ -237,28 +255,28 @@ class TestEveryEnvelope:
         assert "簡潔に" in json.dumps(agent.answer, ensure_ascii=False)
 
     @pytest.mark.parametrize("name", ["thread_id", "user_id"])
-    def test_refuses_identity_as_an_argument(self, agent, untouched, kind, name):
+    def test_refuses_identity_as_an_argument(self, agent, kind, name):
         result = agent.call(kind, "list_preferences", {name: THREAD})
         assert code(result) == "invalid_arguments"
-        assert untouched()
+        assert not agent.calls
 
     def test_passes_over_an_argument_that_no_tool_has(self, agent, kind):
         assert agent.call(kind, "list_preferences", {"verbose": "yes"})["ok"]
 
     @pytest.mark.parametrize("value", ["", None, "Academic tone"])
-    def test_names_the_argument_that_is_wrong_and_shows_a_right_one(self, agent, untouched, kind, value):
+    def test_names_the_argument_that_is_wrong_and_shows_a_right_one(self, agent, kind, value):
         result = agent.call(kind, "add_preferences", {"items": value})
         assert code(result) == "invalid_arguments"
         assert result["error"]["message"].startswith("items: ")
         assert 'for example [{"title": "Academic tone"' in result["error"]["message"]
-        assert untouched()
+        assert not agent.calls
 
-    def test_refuses_a_tool_that_is_not_there_and_names_those_that_are(self, agent, untouched, kind):
+    def test_refuses_a_tool_that_is_not_there_and_names_those_that_are(self, agent, kind):
         result = agent.call(kind, "wipe_everything")
         assert code(result) == "unknown_tool"
         assert all(name in result["error"]["message"] for name in TOOLS)
         assert "wipe" not in result["error"]["message"]
-        assert untouched()
+        assert not agent.calls
 
     def test_tells_of_a_lock_and_keeps_it(self, agent, stored, kind):
         row = stored().preferences[0]
@@ -271,15 +289,15 @@ class TestEveryEnvelope:
         ("error", "expected"),
         [("ThrottlingException", "busy"), ("AccessDeniedException", "internal_error")],
     )
-    def test_says_that_it_failed_without_saying_what_of(self, agent, broken_table, kind, error, expected):
-        broken_table(400, error, "GetItem")
+    def test_says_that_it_failed_without_saying_what_of(self, agent, kind, error, expected):
+        agent.break_table(400, error, "GetItem")
         result = agent.call(kind, "list_preferences")
         assert code(result) == expected
         assert "secret" not in str(agent.answer)
         assert error not in str(agent.answer)
 
-    def test_says_what_is_stored_when_the_outcome_of_a_write_is_unknown(self, agent, broken_table, kind):
-        broken_table(500, "InternalServerError", "UpdateItem")
+    def test_says_what_is_stored_when_the_outcome_of_a_write_is_unknown(self, agent, kind):
+        agent.break_table(500, "InternalServerError", "UpdateItem")
         result = agent.call(kind, "remove_preferences", {"indices": [1]})
         assert code(result) == "outcome_unknown"
         assert "#1 [soft] Plain words" in result["preferences"]
@@ -319,8 +337,8 @@ class TestAClassicAnswer:
         agent.call(kind, "list_preferences", session={"thread_id": "nobodys-thread"})
         assert agent.answer["promptSessionAttributes"] == {}
 
-    def test_carries_the_block_of_a_write_whose_outcome_is_unknown(self, agent, broken_table, kind):
-        broken_table(500, "InternalServerError", "UpdateItem")
+    def test_carries_the_block_of_a_write_whose_outcome_is_unknown(self, agent, kind):
+        agent.break_table(500, "InternalServerError", "UpdateItem")
         agent.call(kind, "remove_preferences", {"indices": [1]})
         assert "Plain words" in agent.answer["promptSessionAttributes"]["preferences"]
 
@@ -373,8 +391,8 @@ class TestAnOpenApiStatus:
             (400, "AccessDeniedException", "GetItem", 500),
         ],
     )
-    def test_is_5xx_where_the_table_fails(self, agent, broken_table, status, error, operation, expected):
-        broken_table(status, error, operation)
+    def test_is_5xx_where_the_table_fails(self, agent, status, error, operation, expected):
+        agent.break_table(status, error, operation)
         agent.call("openapi", "remove_preferences", {"indices": [1]})
         assert agent.status == expected
 
@@ -441,10 +459,10 @@ class TestAnEventAsItMayArrive:
         event = openapi("remove_preferences", {"indices": [1]}, parameters=named({"indices": [1]}))
         assert agent.send(event)["ok"]
 
-    def test_has_an_argument_twice_with_two_values_and_is_refused(self, agent, untouched):
+    def test_has_an_argument_twice_with_two_values_and_is_refused(self, agent):
         event = openapi("remove_preferences", {"indices": [1]}, parameters=named({"indices": [2]}))
         assert "twice" in agent.send(event)["error"]["message"]
-        assert untouched()
+        assert not agent.calls
 
     def test_from_a_gateway_is_empty_for_a_tool_without_arguments(self, agent):
         assert agent.send({}, gateway("list_preferences"))["ok"]
@@ -478,9 +496,9 @@ MALFORMED_LISTS = [
 
 class TestAMalformedEvent:
     @pytest.mark.parametrize("parameters", MALFORMED_LISTS)
-    def test_is_refused_where_the_parameters_are_no_list_of_arguments(self, agent, untouched, parameters):
+    def test_is_refused_where_the_parameters_are_no_list_of_arguments(self, agent, parameters):
         assert code(agent.send(function("list_preferences", parameters=parameters))) == "invalid_arguments"
-        assert untouched()
+        assert not agent.calls
 
     @pytest.mark.parametrize(
         "body",
@@ -498,25 +516,25 @@ class TestAMalformedEvent:
             *({"content": {"application/json": {"properties": value}}} for value in MALFORMED_LISTS),
         ],
     )
-    def test_is_refused_where_the_body_is_no_body(self, agent, untouched, body):
+    def test_is_refused_where_the_body_is_no_body(self, agent, body):
         assert code(agent.send(openapi("list_preferences", requestBody=body))) == "invalid_arguments"
-        assert untouched()
+        assert not agent.calls
 
     @pytest.mark.parametrize("body", [None, {}, {"content": None}, {"content": {}}, {"content": {"x": None}}])
     def test_is_a_call_without_arguments_where_the_body_is_empty(self, agent, body):
         assert agent.send(openapi("list_preferences", requestBody=body))["ok"]
 
     @pytest.mark.parametrize("event", [None, [], "x", 7, [{"name": "indices", "value": "[1]"}]])
-    def test_from_a_gateway_is_refused_where_it_is_no_object(self, agent, untouched, event):
+    def test_from_a_gateway_is_refused_where_it_is_no_object(self, agent, event):
         assert code(agent.send(event, gateway("list_preferences"))) == "invalid_arguments"
-        assert untouched()
+        assert not agent.calls
 
     @pytest.mark.parametrize("name", [None, 7, "", "_", ["add_preferences"], {"x": 1}, "\ud800"])
-    def test_is_refused_where_the_tool_has_no_name(self, agent, untouched, name):
+    def test_is_refused_where_the_tool_has_no_name(self, agent, name):
         assert code(agent.send(function(name))) == "unknown_tool"
         assert code(agent.send(openapi("x", apiPath=name, httpMethod=name))) == "unknown_tool"
         assert code(agent.send({}, gateway("x", bedrockAgentCoreToolName=name))) == "unknown_tool"
-        assert untouched()
+        assert not agent.calls
 
     @pytest.mark.parametrize(
         "event",
@@ -534,22 +552,22 @@ class TestAMalformedEvent:
         ],
     )
     @pytest.mark.parametrize("client_context", [None, {}, {"custom": {}}, {"custom": "x"}, {"custom": ["x"]}])
-    def test_of_no_kind_is_answered_with_a_plain_refusal(self, agent, untouched, event, client_context):
+    def test_of_no_kind_is_answered_with_a_plain_refusal(self, agent, event, client_context):
         result = agent.send(event, client_context)
         assert agent.answer == result
         assert code(result) == "unknown_tool"
-        assert untouched()
+        assert not agent.calls
 
     @pytest.mark.parametrize("context", [None, SimpleNamespace(), SimpleNamespace(client_context=7)])
     def test_may_come_without_a_context(self, stored, context):
         assert read({}, handler(function("list_preferences"), context))["ok"]
 
-    def test_may_be_huge(self, agent, untouched):
+    def test_may_be_huge(self, agent):
         assert code(agent.call("function", "add_preferences", {"items": "x" * 5_000_000})) == (
             "invalid_arguments"
         )
         assert len(str(agent.answer)) < 2_000
-        assert untouched()
+        assert not agent.calls
 
 
 class TestIdentity:
@@ -573,30 +591,30 @@ class TestIdentity:
             {"user_id": ADA, "thread_id": ""},
         ],
     )
-    def test_is_missing_without_a_thread_id(self, agent, untouched, kind, session):
+    def test_is_missing_without_a_thread_id(self, agent, kind, session):
         result = agent.call(kind, "add_preferences", {"items": ITEMS}, session)
         assert code(result) == "missing_identity"
         assert "thread_id" in result["error"]["message"]
-        assert untouched()
+        assert not agent.calls
 
     @pytest.mark.parametrize("kind", KINDS)
     @pytest.mark.parametrize("user_id", ["", "  ", None, 7, [ADA], "a\ud800", "a\nb", "x" * 256])
-    def test_is_missing_where_the_user_id_is_none(self, agent, untouched, kind, user_id):
+    def test_is_missing_where_the_user_id_is_none(self, agent, kind, user_id):
         result = agent.call(kind, "list_preferences", session={**SESSION, "user_id": user_id})
         assert code(result) == "missing_identity"
         assert "user_id" in result["error"]["message"]
-        assert untouched()
+        assert not agent.calls
 
     @pytest.mark.parametrize("make", [function, openapi])
-    def test_is_never_the_session_id(self, agent, untouched, make):
+    def test_is_never_the_session_id(self, agent, make):
         event = make("list_preferences", session={}, sessionId=THREAD)
         assert code(agent.send(event)) == "missing_identity"
-        assert untouched()
+        assert not agent.calls
 
-    def test_is_never_looked_for_among_the_arguments(self, agent, untouched):
+    def test_is_never_looked_for_among_the_arguments(self, agent):
         arguments = {"thread_id": THREAD, "X-Thread-Id": THREAD}
         assert code(agent.send(arguments, gateway("list_preferences", {}))) == "missing_identity"
-        assert untouched()
+        assert not agent.calls
 
     @pytest.mark.parametrize("kind", KINDS)
     def test_of_the_owner_is_served(self, agent, kind):
@@ -616,8 +634,7 @@ class TestIdentity:
     def test_with_a_user_registers_a_thread_that_is_not_known(self, agent, kind):
         session = {"thread_id": "new-thread", "user_id": ADA}
         assert agent.call(kind, "add_preferences", {"items": ITEMS}, session)["ok"]
-        made = open_repository(lambda: 30).list_preferences("new-thread", Caller.user(ADA))
-        assert titles(made) == ["Academic tone"]
+        assert titles(list_of("new-thread")) == ["Academic tone"]
 
     @pytest.mark.parametrize("spelling", ["x-thread-id", "X-THREAD-ID", "X-Thread-Id"])
     def test_is_found_under_its_header_in_any_case(self, agent, spelling):
@@ -625,27 +642,27 @@ class TestIdentity:
         context = gateway("list_preferences", bedrockAgentCorePropagatedHeaders=headers)
         assert agent.send({}, context)["ok"]
 
-    def test_is_missing_where_two_spellings_of_its_header_disagree(self, agent, untouched):
+    def test_is_missing_where_two_spellings_of_its_header_disagree(self, agent):
         for first, second in ((THREAD, "other"), ("other", THREAD)):
             headers = {"X-Thread-Id": first, "x-thread-id": second}
             context = gateway("list_preferences", bedrockAgentCorePropagatedHeaders=headers)
             assert code(agent.send({}, context)) == "missing_identity"
-        assert untouched()
+        assert not agent.calls
 
     @pytest.mark.parametrize("headers", [None, [], "x", {7: THREAD}, {"X-Thread-Id": {"x": 1}}])
-    def test_is_missing_where_the_headers_are_none(self, agent, untouched, headers):
+    def test_is_missing_where_the_headers_are_none(self, agent, headers):
         context = gateway("list_preferences", bedrockAgentCorePropagatedHeaders=headers)
         assert code(agent.send({}, context)) == "missing_identity"
-        assert untouched()
+        assert not agent.calls
 
     @pytest.mark.parametrize("kind", KINDS)
     @pytest.mark.parametrize("setting", ["true", "True", "1"])
-    def test_needs_a_user_where_the_deployment_says_so(self, agent, untouched, monkeypatch, kind, setting):
+    def test_needs_a_user_where_the_deployment_says_so(self, agent, monkeypatch, kind, setting):
         monkeypatch.setenv("REQUIRE_USER_ID", setting)
         result = agent.call(kind, "list_preferences")
         assert code(result) == "missing_identity"
         assert "user_id" in result["error"]["message"]
-        assert untouched()
+        assert not agent.calls
         assert agent.call(kind, "list_preferences", session={**SESSION, "user_id": ADA})["ok"]
 
     @pytest.mark.parametrize("setting", ["", "false", "False"])
@@ -682,7 +699,7 @@ class TestTheLog:
         assert line["revision"] == stored().revision
         assert line["correlation_id"] == context.aws_request_id
 
-    def test_holds_nothing_that_people_or_models_wrote_and_no_id_of_theirs(self, agent, log, broken_table):
+    def test_holds_nothing_that_people_or_models_wrote_and_no_id_of_theirs(self, agent, log):
         secret = "SENTINEL"
         session = {"thread_id": f"{secret}-thread", "user_id": f"{secret}-user"}
         arguments = {"items": [{"title": secret, "subtitle": secret}], "action_and_reasoning": secret}
@@ -692,7 +709,7 @@ class TestTheLog:
             agent.call(kind, "add_preferences", {"items": f"[{secret}"}, session)
             agent.call(kind, secret, arguments, session)
             agent.call(kind, "add_preferences", {"items": ITEMS, secret: secret}, {secret: secret})
-        broken_table(400, "AccessDeniedException", "GetItem", "UpdateItem")
+        agent.break_table(400, "AccessDeniedException", "GetItem", "UpdateItem")
         for kind in KINDS:
             agent.call(kind, "add_preferences", arguments, session)
         assert len(log.getvalue().splitlines()) == 5 * 3 + 2 * 3
@@ -711,15 +728,15 @@ class TestTheLog:
         assert fault["stack"][-1].endswith(" fail")
         assert line["error"] == "internal_error"
 
-    def test_says_what_aws_called_a_fault(self, agent, log, broken_table):
-        broken_table(400, "AccessDeniedException", "GetItem")
+    def test_says_what_aws_called_a_fault(self, agent, log):
+        agent.break_table(400, "AccessDeniedException", "GetItem")
         agent.call("function", "list_preferences")
         assert json.loads(log.getvalue().splitlines()[0])["aws_error"] == "AccessDeniedException"
 
 
 class TestTheDeadline:
-    def test_ends_the_tries_of_a_table_that_is_busy(self, agent, broken_table, lambda_context):
-        broken_table(400, "ThrottlingException", "GetItem")
+    def test_ends_the_tries_of_a_table_that_is_busy(self, agent, lambda_context):
+        agent.break_table(400, "ThrottlingException", "GetItem")
         answer = handler(function("list_preferences"), lambda_context(timeout=0.5))
         assert code(read({}, answer)) == "busy"
 
