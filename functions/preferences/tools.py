@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import wraps
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field, create_model, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, create_model
 from pydantic_core import PydanticCustomError
 
 from preferences import render
@@ -70,8 +70,14 @@ class NoArguments(Frozen):
     pass
 
 
+def _one_edit_per_position(updates: list[IndexedEdit]) -> list[IndexedEdit]:
+    if len({edit.index for edit in updates}) < len(updates):
+        raise PydanticCustomError("repeated_index", "must hold each index only once, merge its edits")
+    return updates
+
+
 class Updates(Frozen):
-    updates: list[IndexedEdit] = Field(
+    updates: Annotated[list[IndexedEdit], AfterValidator(_one_edit_per_position)] = Field(
         min_length=1,
         max_length=MAX_BATCH,
         description=(
@@ -81,13 +87,6 @@ class Updates(Frozen):
         examples=[[{"index": 2, "title": "Formal tone"}]],
     )
     list_revision: ListRevision = None
-
-    @model_validator(mode="after")
-    def _one_edit_per_position(self) -> "Updates":
-        indices = [edit.index for edit in self.updates]
-        if len(set(indices)) < len(indices):
-            raise PydanticCustomError("repeated_index", "updates: each index only once, merge its edits")
-        return self
 
 
 class Removals(Frozen):

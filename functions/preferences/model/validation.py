@@ -21,6 +21,7 @@ _SENTENCES = {
     "too_short": "must hold at least {min_length} element",
     "too_long": "must hold at most {max_length} elements",
     "literal_error": "must be {expected}",
+    "greater_than_equal": "must be {ge} or more",
 }
 
 
