@@ -22,6 +22,7 @@ from preferences.api.http import MAX_BODY, make_cursor
 from preferences.api.routes import ROUTES
 from preferences.repository import client as repository_client
 
+ROOT = Path(__file__).parent.parent
 THREAD = "trip-2026"
 LIST = "GET /threads/{thread_id}/preferences"
 ADD = "POST /threads/{thread_id}/preferences"
@@ -902,7 +903,7 @@ class TestThePanel:
 
 class TestTheDocument:
     def test_is_committed_as_it_is_rendered(self):
-        committed = Path(__file__).parent.parent / "infra" / "openapi" / "api.json"
+        committed = ROOT / "infra" / "openapi" / "api.json"
         assert committed.read_text("utf-8") == openapi.document_text(), "stale: make schemas"
 
     def test_is_served_to_anyone(self, get):
@@ -963,4 +964,4 @@ class TestTheDocument:
 
     def test_costs_a_cold_start_nothing(self):
         look = "import sys, preferences.api; sys.exit('preferences.api.openapi' in sys.modules)"
-        subprocess.run([sys.executable, "-c", look], check=True, env={"PYTHONPATH": "functions"})
+        subprocess.run([sys.executable, "-c", look], check=True, env={"PYTHONPATH": str(ROOT / "functions")})

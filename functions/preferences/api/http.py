@@ -29,7 +29,7 @@ from preferences.model import Caller, is_thread_id, parse, strict_json
 Model = TypeVar("Model", bound=BaseModel)
 
 MAX_BODY = 256 * 1024
-"""Bytes of a body, decoded. Four times what the largest batch needs."""
+"""Bytes of a body, decoded: twice what the largest batch takes in UTF-8."""
 MAX_PAGE = 100
 DEFAULT_PAGE = 50
 
