@@ -633,16 +633,20 @@ class TestHistory:
         panel.root.get_by_role("tab", name="History").click()
         entries = panel.root.locator(".entry")
         expect(entries).to_have_count(4)
-        expect(entries.nth(0)).to_contain_text("You")
-        expect(entries.nth(1)).to_contain_text("The agent")
-        expect(entries.nth(1)).to_contain_text("Prices rose.")
+        expect(entries.nth(0)).to_contain_text("You locked")
+        expect(entries.nth(1)).to_contain_text("The agent renamed")
         expect(entries.nth(1)).to_contain_text("Budget under 950")
+        expect(entries.nth(1)).to_contain_text("Prices rose.")
+        expect(entries.nth(3)).to_contain_text("You started this list")
+        expect(entries.nth(3).get_by_role("button")).to_have_count(0)
         panel.screenshot("history")
 
     def test_undoes_an_entry(self, panel):
-        panel.agent_updates({"index": 1, "title": "Budget under 950"})
+        panel.agent_updates({"index": 1, "title": "Budget under 950", "subtitle": "Per person"})
         panel.root.get_by_role("tab", name="History").click()
         entry = panel.root.locator(".entry", has_text="Budget under 950").first
+        expect(entry.locator("del")).to_have_text("from For the whole stay")
+        expect(entry.locator("ins")).to_have_text("to Per person")
         entry.get_by_role("button", name="Undo").click()
         until(panel.page, lambda: panel.stored()[0]["title"] == "Budget under 900")
         panel.root.get_by_role("tab", name="List").click()
@@ -1133,6 +1137,7 @@ class TestHostileText:
             assert row.locator(".title").first.inner_text() == f"{text}!"
         row = panel.root.locator(".row").first
         row.locator(".edit").click()
+        panel.editor(row).title.fill("Mine")
         panel.api("PATCH", f"/preferences/{panel.stored()[0]['id']}", {"title": f"{HOSTILE[0]}?"})
         panel.refresh()
         expect(row.locator(".theirs .title")).to_have_text(f"{HOSTILE[0]}?")

@@ -5,7 +5,7 @@ import { Message, KINDS } from "./preferences-forms.js";
 /** The history is written from the table's stream, a moment after the change: how often, and when, to look again. */
 const LOOK_AGAIN = { times: 6, after: 700 };
 
-const NAMES = { title: "Title", subtitle: "Detail", kind: "Kind", locked: "Lock" };
+const NAMES = { title: "title", subtitle: "detail", kind: "kind" };
 
 export class HistoryView {
   #entries = new Map(); // revision → {element, entry, …}; an entry never changes once written
@@ -26,8 +26,9 @@ export class HistoryView {
 
   show(shown) {
     this.shown = shown;
-    if (shown) this.refresh();
-    else clearTimeout(this.#timer);
+    if (!shown) return clearTimeout(this.#timer);
+    this.refresh();
+    this.panel.store.refresh(); // the list's revision tells whether the history has caught up
   }
 
   /** Lets go of what it knows: another conversation begins. */
@@ -95,11 +96,12 @@ export class HistoryView {
     undo.addEventListener("click", () => this.#undo(entry, undo, message));
     return h(
       "li", { class: "entry", part: "entry", "data-actor": entry.actor },
-      h("p", { class: "entry-head" }, h("strong", {}, entry.actor === "agent" ? "The agent" : "You"), " ", when),
       h("p", { class: "summary", dir: "auto" }, entry.summary),
-      entry.reasoning && h("blockquote", { class: "reason", dir: "auto" }, entry.reasoning),
       changesOf(entry),
-      undo, message.element,
+      entry.reasoning && h("blockquote", { class: "reason", dir: "auto" }, entry.reasoning),
+      h("p", { class: "meta" }, when),
+      entry.changes.length > 0 && undo, // a list's beginning is not to be taken back
+      message.element,
     );
   }
 
@@ -120,28 +122,21 @@ export class HistoryView {
   }
 }
 
-/** What an edit changed, value by value; what was added or removed is in the summary already. */
-function changesOf(entry) {
-  const lines = entry.changes
-    .filter((change) => change.before && change.after)
-    .flatMap((change) =>
-      Object.keys(NAMES)
-        .filter((name) => name in change.after || name in change.before)
-        .map((name) => line(NAMES[name], shown(name, change.before[name]), shown(name, change.after[name]))),
-    );
+/** The words that an edit changed, as far as the summary does not hold them: it says more of one row than of many. */
+function changesOf({ changes }) {
+  const edits = changes.filter((change) => change.before && change.after);
+  const names = changes.length === 1 ? ["subtitle"] : Object.keys(NAMES);
+  const lines = edits.flatMap(({ title, before, after }) =>
+    names.filter((name) => name in after).map((name) => line(changes.length > 1 && title, name, before[name], after[name])),
+  );
   return lines.length > 0 && h("ul", { class: "changes", role: "list" }, ...lines);
 }
 
-function line(name, before, after) {
+function line(title, name, before, after) {
+  const value = (words) => h("bdi", {}, (name === "kind" ? KINDS[words] : words) ?? "none");
   return h(
-    "li", {}, h("span", { class: "change-name" }, name), " ",
-    h("del", {}, h("span", { class: "unseen" }, "from "), h("bdi", {}, before)), " ",
-    h("ins", {}, h("span", { class: "unseen" }, "to "), h("bdi", {}, after)),
+    "li", {}, title && h("bdi", {}, title), title && ", ", h("span", { class: "change-name" }, NAMES[name]), " ",
+    h("del", {}, h("span", { class: "unseen" }, "from "), value(before)), " ",
+    h("ins", {}, h("span", { class: "unseen" }, "to "), value(after)),
   );
-}
-
-function shown(name, value) {
-  if (name === "kind") return KINDS[value] ?? "none";
-  if (name === "locked") return value ? "locked" : "open";
-  return value ?? "none";
 }

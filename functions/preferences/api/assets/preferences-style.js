@@ -148,14 +148,16 @@ textarea.field { font-size: .875rem; }
 
 /* -- history -- */
 .history { margin-block-start: 6px; }
-.entry { display: grid; grid-template-columns: 1fr auto; gap: 2px 12px; align-items: start; padding-block: 12px; border-block-end: 1px solid var(--_line); }
+.entry { display: grid; grid-template-columns: 1fr auto; gap: 3px 12px; align-items: start; padding-block: 12px; border-block-end: 1px solid var(--_line); }
 .entry > * { grid-column: 1; min-inline-size: 0; overflow-wrap: anywhere; }
-.entry > .undo { grid-column: 2; grid-row: 1 / span 2; margin-inline-end: -8px; }
+.entry > .undo { grid-column: 2; grid-row: 1 / span 3; margin-block-start: -2px; margin-inline-end: -8px; }
 .entry > .message { grid-column: 1 / -1; }
-.entry-head { color: var(--_muted); font-size: .75rem; }
-.entry-head strong { font-weight: 650; color: var(--_ink); }
-.entry[data-actor="agent"] .entry-head strong { color: var(--_agent); }
-.reason { color: var(--_muted); font-size: .875rem; padding-inline-start: 10px; border-inline-start: 2px solid var(--_line); margin-block: 3px; }
+.summary { text-wrap: pretty; }
+.summary, .changes { padding-inline-start: 16px; position: relative; }
+.summary::before { content: ""; position: absolute; inset-inline-start: 0; inset-block-start: .5em; inline-size: 7px; block-size: 7px; border-radius: 50%; border: 1.5px solid var(--_edge); }
+.entry[data-actor="agent"] .summary::before { background: var(--_agent); border-color: var(--_agent); }
+.entry .meta { grid-row: auto; margin: 0; padding-inline-start: 16px; }
+.reason { color: var(--_muted); font-size: .875rem; padding-inline-start: 12px; border-inline-start: 2px solid var(--_line); margin-block: 3px; margin-inline-start: 16px; }
 .changes { font-size: .8125rem; color: var(--_muted); }
 .change-name::after { content: ":"; }
 del { text-decoration-color: var(--_muted); margin-inline-end: 4px; }
