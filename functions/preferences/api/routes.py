@@ -185,8 +185,6 @@ def add_preferences(request: Request) -> Response:
 def edit_preference(request: Request) -> Response:
     """Edit a preference, locked or not: what is sent is set, what is left out stays."""
     edit = request.json(Edit)
-    if not edit.fields:
-        raise InvalidInput([FieldError("", f"must hold at least one of {', '.join(Edit.model_fields)}")])
     thread = _repository(request).edit_preference(
         request.thread_id, request.preference_id, edit.fields, request.caller, if_match=request.if_match
     )
