@@ -103,7 +103,7 @@ class Stream:
 
 def open_stream(table_name: str, endpoint: str | None = None) -> Stream | None:
     """The table's stream, from the engine at `endpoint` or in this process; None where it has none."""
-    table = boto3.client("dynamodb").describe_table(TableName=table_name)["Table"]
+    table = boto3.client("dynamodb", endpoint_url=endpoint).describe_table(TableName=table_name)["Table"]
     if "LatestStreamArn" not in table:
         return None
     # No engine answers at addresses that begin with an account's number, as AWS does.
