@@ -9,7 +9,7 @@ LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generat
 	--custom-compile-command "make lock" $(UPGRADE)
 
 .DEFAULT_GOAL := help
-.PHONY: help .venv .venv-sam local check test validate lock schemas package build deploy smoke \
+.PHONY: help .venv .venv-sam local check test test-deployment validate lock schemas package build deploy smoke \
 	build-ApiFunction build-AgentFunction build-HistoryFunction
 
 help: ## Show this list
@@ -39,6 +39,9 @@ check: .venv/.stamp ## Lint, formats, types, imports, template
 
 test: check ## Everything in check, then the tests with their coverage
 	$(BIN)/pytest --cov --cov-report=term-missing $(WORKERS) $(PYTEST_ARGS)
+
+test-deployment: .venv/.stamp .venv-sam/.stamp ## Build and check what would be deployed, in every form (takes a minute or two)
+	$(BIN)/pytest -m deployment $(PYTEST_ARGS)
 
 validate: .venv-sam/.stamp ## Have the SAM CLI validate the template
 	AWS_DEFAULT_REGION=eu-west-1 $(SAM) validate --lint

@@ -119,7 +119,7 @@ def pack(directory: Path, archive: Path) -> None:
     """The directory as a zip: files in the order of their names, without times or owners."""
     archive.parent.mkdir(parents=True, exist_ok=True)
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as packed:
-        for path in sorted(directory.rglob("*")):
+        for path in sorted(directory.rglob("*"), key=Path.as_posix):
             if path.is_file():
                 entry = zipfile.ZipInfo(path.relative_to(directory).as_posix(), (1980, 1, 1, 0, 0, 0))
                 entry.external_attr = 0o100644 << 16

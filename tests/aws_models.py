@@ -1,14 +1,20 @@
 """What AWS's own models of its APIs have against a request; no AWS is asked."""
 
-import re
+from functools import cache
 
 import boto3
+import regex  # knows \p{L}, which AWS's patterns use
 from botocore.validate import ParamValidator
+
+
+@cache
+def input_shape(service, operation):
+    return boto3.client(service).meta.service_model.operation_model(operation).input_shape
 
 
 def refusals(service, operation, request) -> list[str]:
     """What the model of an AWS API has against a request, in sentences; none where it accepts it."""
-    shape = boto3.client(service).meta.service_model.operation_model(operation).input_shape
+    shape = input_shape(service, operation)
     report = ParamValidator().validate(request, shape)
     return [report.generate_report()] * report.has_errors() + list(_out_of_bounds(request, shape, operation))
 
@@ -27,7 +33,7 @@ def _out_of_bounds(value, shape, place):
             yield from _out_of_bounds(inner, shape.value, f"{place}[{name}]")
     elif shape.type_name == "string":
         pattern, most = shape.metadata.get("pattern"), shape.metadata.get("max")
-        if pattern and not re.fullmatch(pattern, value):
+        if pattern and not regex.fullmatch(pattern, value):
             yield f"{place}: {value!r} is not {pattern}"
         if most and len(value) > most:
             yield f"{place}: {len(value)} characters, {most} fit"

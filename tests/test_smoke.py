@@ -1,0 +1,84 @@
+"""The story that is tried on a deployed stack, tried here on the local one."""
+
+import json
+
+import pytest
+
+from infra import smoke
+from infra.page_url import change
+from tests.stack import start_stack, stop_stack
+
+
+@pytest.fixture(scope="module")
+def site():
+    process, site = start_stack()
+    yield site
+    stop_stack(process)
+
+
+def story(site, invoke, token=None) -> smoke.Story:
+    return smoke.Story(smoke.People(site.origin, token or site.token()), invoke, say=lambda _: None)
+
+
+class TestTheStory:
+    def test_holds_on_a_good_stack_and_leaves_nothing(self, site):
+        told = story(site, smoke.local_agent(smoke.People(site.origin, site.token())))
+        told.run()
+        assert told.told == [
+            "the API answers, and asks strangers for a token",
+            "a thread is registered",
+            "the agent records two preferences",
+            "the user locks the first",
+            "the agent can't remove it",
+            "the user unlocks it",
+            "the agent removes it",
+            "the thread is deleted",
+        ]
+        assert site.user("GET", "/threads").json["threads"] == []
+
+    def test_goes_on_without_the_agent_where_nobody_can_call_it(self, site):
+        told = story(site, None)
+        told.run()
+        assert "the user removes it" in told.told
+        assert not [step for step in told.told if "agent" in step]
+
+    def test_fails_where_the_lock_does_not_hold(self, site):
+        people = smoke.People(site.origin, site.token())
+
+        def careless(event):
+            """An agent's door that says "locked" and removes the row all the same."""
+            if event["function"] == "remove_preferences":
+                path = f"/threads/{event['sessionAttributes']['thread_id']}/preferences"
+                row = people.ask("GET", path)[1]["preferences"][0]
+                people.ask("DELETE", f"{path}/{row['id']}")
+                body = {"ok": True, "result": "skipped #1 (locked: ask the user to unlock first)"}
+                return {
+                    "response": {"functionResponse": {"responseBody": {"TEXT": {"body": json.dumps(body)}}}}
+                }
+            return smoke.local_agent(people)(event)
+
+        with pytest.raises(smoke.Unexpected, match="a locked row is gone"):
+            story(site, careless).run()
+        assert site.user("GET", "/threads").json["threads"] == []
+
+    def test_fails_on_a_token_that_is_not_good(self, site):
+        with pytest.raises(smoke.Unexpected, match="POST /threads: 401, not 201"):
+            story(site, None, token="x.y.z").run()
+
+    def test_fails_on_an_agents_door_that_does_not_answer_as_one(self, site):
+        with pytest.raises(smoke.Unexpected, match="add_preferences: no answer of a tool"):
+            story(site, lambda event: {"errorMessage": "Task timed out"}).run()
+
+
+class TestThePagesAddress:
+    def outputs(self, **values):
+        return json.dumps([{"OutputKey": key, "OutputValue": value} for key, value in values.items()])
+
+    def test_is_told_to_a_user_pool_that_does_not_know_it(self):
+        url = "https://abc.execute-api.eu-west-1.amazonaws.com"
+        assert change(self.outputs(ApiUrl=url, SignInReturn="nowhere yet")) == f"PageUrl={url}"
+
+    def test_is_left_alone_where_it_is_known_or_nobodys_business(self):
+        url = "https://abc.execute-api.eu-west-1.amazonaws.com"
+        assert change(self.outputs(ApiUrl=url, SignInReturn=url)) == ""
+        assert change(self.outputs(ApiUrl=url)) == ""
