@@ -109,8 +109,8 @@ class Store:
         """Another writer: a repository over the raw client, neither counted nor interrupted."""
         self.calls: Counter[str] = Counter()
         """DynamoDB operations of `repository()`, since it was last asked for."""
-        self._watched = new_client()
-        self._watched.meta.events.register("before-call.dynamodb", self._count)
+        self.watched = new_client()
+        self.watched.meta.events.register("before-call.dynamodb", self._count)
         self._before_write: Callable[[], object] = lambda: None
         self._times = 0
 
@@ -126,7 +126,7 @@ class Store:
         """The repository under test, one at a time; `before_write` runs before each of its first writes."""
         self._before_write, self._times = before_write, times
         self.calls.clear()
-        return PreferenceRepository(self._watched, self.table_name, seconds_left=seconds_left)
+        return PreferenceRepository(self.watched, self.table_name, seconds_left=seconds_left)
 
     def _count(self, model: Any, **_: Any) -> None:
         self.calls[model.name] += 1
