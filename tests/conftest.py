@@ -15,9 +15,11 @@ import pytest
 from botocore.config import Config
 
 from infra.local.context import LambdaContext
+from infra.local.stream import open_stream
 from infra.local.table import PRETENDED, create_table, embedded_engine
 from infra.template import Template
 from preferences.repository import client as repository_client
+from tests.feed import Feed
 from tests.stack import ROOT, start_stack, stop_stack
 from tests.support import Store
 
@@ -181,6 +183,29 @@ def _store(engine, template) -> Store:
     made = Store(engine.table_name, engine.client)
     create_table(made.client, template, engine.table_name)
     return made
+
+
+@pytest.fixture(scope="module")
+def recorded(store):
+    """The Feed of the store's stream."""
+    return Feed(store, open_stream(store.table_name, _endpoint(store)))
+
+
+@pytest.fixture
+def feed(store, recorded, monkeypatch):
+    """The Feed of the store's stream, with the environment of the handlers set to the store's table."""
+    monkeypatch.setenv("TABLE_NAME", store.table_name)
+    if endpoint := _endpoint(store):
+        monkeypatch.setenv("AWS_ENDPOINT_URL_DYNAMODB", endpoint)
+    forget_environment()
+    yield recorded
+    forget_environment()
+
+
+def _endpoint(store) -> str | None:
+    """Where the store's engine is; None where it is this process."""
+    endpoint = store.client.meta.endpoint_url
+    return None if endpoint.endswith("amazonaws.com") else endpoint
 
 
 @pytest.fixture

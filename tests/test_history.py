@@ -10,42 +10,17 @@ from datetime import datetime
 import pytest
 from botocore.exceptions import ClientError
 
-from infra.local.stream import event_source, open_stream
+from infra.local.stream import event_source
 from preferences import history
 from preferences.api.http import make_cursor
 from preferences.model import MAX_REASONING, Caller, Change, Draft, IndexedEdit, new_id
 from preferences.render import summary
 from preferences.repository import client as repository_client
 from preferences.rules import entry_of
-from tests.feed import Door, Feed
+from tests.feed import Door
 from tests.support import ADA, AGENT, EVE, a_row, a_thread, drafts
 
 DAY = 86400
-
-
-@pytest.fixture(scope="module")
-def recorded(store):
-    endpoint = store.client.meta.endpoint_url
-    stream = open_stream(store.table_name, None if endpoint.endswith("amazonaws.com") else endpoint)
-    return Feed(store, stream)
-
-
-@pytest.fixture
-def feed(store, recorded, monkeypatch):
-    """The Feed of the module's table, to which the handlers' environment points."""
-    endpoint = store.client.meta.endpoint_url
-    monkeypatch.setenv("TABLE_NAME", store.table_name)
-    if not endpoint.endswith("amazonaws.com"):
-        monkeypatch.setenv("AWS_ENDPOINT_URL_DYNAMODB", endpoint)
-    forget()
-    yield recorded
-    forget()
-
-
-def forget():
-    repository_client.dynamodb_client.cache_clear()
-    repository_client.table_name.cache_clear()
-    repository_client.history_days.cache_clear()
 
 
 @pytest.fixture
