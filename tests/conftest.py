@@ -28,6 +28,8 @@ DYNOXIDE = ROOT / "tests/engines/node_modules/@dynoxide/linux-x64/dynoxide"
 
 _numbers = itertools.count(1)
 
+pytest.register_assert_rewrite("tests.contest")
+
 # The same examples every time, and no clock on a busy machine; with PROVE set, many more and new ones.
 hypothesis.settings.register_profile("quick", deadline=None, derandomize=True)
 hypothesis.settings.register_profile("prove", deadline=None, max_examples=2000, print_blob=True)
