@@ -7,6 +7,7 @@ import sys
 from collections import Counter
 from types import SimpleNamespace
 
+import boto3
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 from infra.local.table import create_table, embedded_engine
 from preferences import render
 from preferences.agent import door, handler
-from preferences.model import MAX_PREFERENCES, Caller, Draft
+from preferences.model import Caller, Draft
 from preferences.repository import client as repository_client
 from preferences.repository import open_repository
 from preferences.tools import TOOLS
@@ -134,7 +135,7 @@ class Agent:
         return self.errors.get(model.name)
 
     def send(self, event, client_context=None):
-        self.answer = handler(event, self.make_context(client_context=client_context))
+        self.answer = handler(event, self.make_context(timeout=60, client_context=client_context))
         return read(event, json.loads(json.dumps(self.answer)))
 
     def call(self, kind, tool, arguments=None, session=SESSION):
@@ -150,13 +151,13 @@ class Agent:
 
 @pytest.fixture(scope="module")
 def client(template):
-    """The repository's client for a table on moto, which these tests share and each finds empty."""
+    """A client for a table on moto, which these tests share and each finds as `first_items` has it."""
     caches = (repository_client.dynamodb_client, repository_client.table_name)
     with pytest.MonkeyPatch.context() as patch, embedded_engine():
         patch.setenv("TABLE_NAME", "preferences")
         for cached in caches:
             cached.cache_clear()
-        client = repository_client.dynamodb_client()
+        client = boto3.client("dynamodb")
         create_table(client, template, "preferences")
         yield client
     for cached in caches:
@@ -193,9 +194,10 @@ def stored(client, first_items):
 def agent(client, stored, lambda_context):
     door.user_id_required.cache_clear()
     agent = Agent(lambda_context)
-    client.meta.events.register("before-call.dynamodb", agent.before_call)
+    events = repository_client.dynamodb_client().meta.events
+    events.register("before-call.dynamodb", agent.before_call)
     yield agent
-    client.meta.events.unregister("before-call.dynamodb", agent.before_call)
+    events.unregister("before-call.dynamodb", agent.before_call)
     door.user_id_required.cache_clear()
 
 
@@ -252,7 +254,8 @@ class TestEveryEnvelope:
 
     def test_hands_out_text_of_every_script_as_it_is(self, agent, kind):
         agent.call(kind, "add_preferences", {"items": [{"title": "簡潔に"}]})
-        assert "簡潔に" in json.dumps(agent.answer, ensure_ascii=False)
+        result = agent.answer.get("response", agent.answer)
+        assert "#3 [soft] 簡潔に" in json.dumps(result, ensure_ascii=False)
 
     @pytest.mark.parametrize("name", ["thread_id", "user_id"])
     def test_refuses_identity_as_an_argument(self, agent, kind, name):
@@ -378,9 +381,10 @@ class TestAnOpenApiStatus:
         assert agent.status == 404
 
     def test_is_409_for_a_list_that_would_be_too_long(self, agent):
-        for start in range(0, MAX_PREFERENCES, 49):
-            items = [{"title": f"number {n}"} for n in range(start, start + 49)]
-            agent.call("openapi", "add_preferences", {"items": items})
+        for start in (0, 49):
+            drafts = [Draft(title=f"number {n}") for n in range(start, start + 49)]
+            open_repository(lambda: 30).add_preferences_bulk(THREAD, drafts, Caller.user(ADA))
+        agent.call("openapi", "add_preferences", {"items": ITEMS})
         assert agent.status == 409
 
     @pytest.mark.parametrize(

@@ -209,7 +209,7 @@ def _mapping(value: object, *, otherwise: str | None = None) -> Mapping[Any, Any
 
 
 def _named_values(value: object) -> Iterator[tuple[str, object]]:
-    """Of a list of {name, value}, the pairs. An entry without a value was not given."""
+    """Of a list of {name, value}, the pairs. No value is null, which is not given."""
     if value is None:
         return
     if not isinstance(value, list):
@@ -218,8 +218,7 @@ def _named_values(value: object) -> Iterator[tuple[str, object]]:
         if not (isinstance(entry, Mapping) and isinstance(entry.get("name"), str)):
             # To pass over it could leave out what the call depends on, `list_revision` for one.
             raise _bad("each argument must be {name, value}")
-        if "value" in entry:
-            yield entry["name"], entry["value"]
+        yield entry["name"], entry.get("value")
 
 
 def _json_object(value: object) -> Mapping[str, object]:
