@@ -9,7 +9,7 @@ LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generat
 	--custom-compile-command "make lock" $(UPGRADE)
 
 .DEFAULT_GOAL := help
-.PHONY: help .venv .venv-sam local check test test-deployment validate lock schemas package build deploy smoke \
+.PHONY: help .venv .venv-sam .venv-checkov local check test test-deployment validate audit lock schemas package build deploy smoke \
 	build-ApiFunction build-AgentFunction build-HistoryFunction
 
 help: ## Show this list
@@ -25,6 +25,12 @@ help: ## Show this list
 .venv-sam/.stamp: requirements/sam.txt
 	$(PYTHON) -m venv .venv-sam
 	.venv-sam/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes --requirement $<
+	@touch $@
+
+.venv-checkov: .venv-checkov/.stamp
+.venv-checkov/.stamp: requirements/checkov.txt
+	$(PYTHON) -m venv .venv-checkov
+	.venv-checkov/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes --requirement $<
 	@touch $@
 
 local: .venv/.stamp ## Run the whole stack on this machine (PORT=8080)
@@ -45,6 +51,9 @@ test-deployment: .venv/.stamp .venv-sam/.stamp ## Build and check what would be 
 
 validate: .venv-sam/.stamp ## Have the SAM CLI validate the template
 	AWS_DEFAULT_REGION=eu-west-1 $(SAM) validate --lint
+
+audit: .venv-checkov/.stamp ## Look for insecure settings in the template (.checkov.yaml says what is not followed)
+	.venv-checkov/bin/checkov --config-file .checkov.yaml
 
 package: .venv/.stamp ## Build what Lambda runs: build/lambda, and packed build/preferences.zip
 	$(BIN)/python -m infra.build build/lambda --zip build/preferences.zip
@@ -72,3 +81,4 @@ lock: .venv/.stamp ## Remake the lock files (UPGRADE=--upgrade takes newer versi
 	$(LOCK) --extra local --extra dev --output-file requirements/dev.txt pyproject.toml
 	$(LOCK) --output-file requirements/lambda.txt functions/requirements.txt
 	$(LOCK) --output-file requirements/sam.txt requirements/sam.in
+	$(LOCK) --output-file requirements/checkov.txt requirements/checkov.in
