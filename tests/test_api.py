@@ -9,6 +9,7 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import boto3
 import botocore.session
 import pytest
 from botocore.awsrequest import AWSResponse
@@ -112,12 +113,12 @@ def send(lambda_context):
 
 @pytest.fixture(scope="module")
 def engine_of_this_room():
-    """moto, and one client for all tests of the room: making them takes longer than most tests."""
+    """moto, and one client for all tests of the room (its own): making them takes longer than most tests."""
     repository_client.dynamodb_client.cache_clear()
     repository_client.table_name.cache_clear()
     with pytest.MonkeyPatch.context() as patch, embedded_engine():
         patch.setenv("TABLE_NAME", "preferences")
-        yield
+        yield boto3.client("dynamodb")
     repository_client.dynamodb_client.cache_clear()
     repository_client.table_name.cache_clear()
 
@@ -125,10 +126,9 @@ def engine_of_this_room():
 @pytest.fixture
 def api(engine_of_this_room, template, send):
     """`send`, with an empty table behind it."""
-    client = repository_client.dynamodb_client()
-    create_table(client, template, "preferences")
+    create_table(engine_of_this_room, template, "preferences")
     yield send
-    client.delete_table(TableName="preferences")
+    engine_of_this_room.delete_table(TableName="preferences")
 
 
 @pytest.fixture

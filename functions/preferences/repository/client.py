@@ -3,11 +3,11 @@
 import os
 from enum import Enum
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
-import boto3
 from botocore.config import Config
 from botocore.exceptions import (
+    BotoCoreError,
     ClientError,
     ConnectionError,
     ConnectTimeoutError,
@@ -15,6 +15,8 @@ from botocore.exceptions import (
     HTTPClientError,
 )
 from botocore.parsers import ResponseParserError
+
+from preferences.repository.shortcuts import lean_session
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -43,6 +45,7 @@ class Verdict(Enum):
     REFUSED = "its condition does not hold"
     NOT_APPLIED = "it was never looked at"
     UNKNOWN = "it may have been applied, or may still be"
+    GARBLED = "it was answered, but not in a way that can be read"
     FAULT = "it can never succeed: a defect of ours, or of the deployment"
 
 
@@ -57,8 +60,11 @@ def verdict(error: Exception) -> Verdict:
         return Verdict.UNKNOWN if status >= 500 or code == "InternalServerError" else Verdict.FAULT
     if isinstance(error, EndpointConnectionError | ConnectTimeoutError):
         return Verdict.NOT_APPLIED  # no connection, so nothing was sent
-    lost = isinstance(error, HTTPClientError | ConnectionError | ResponseParserError)
-    return Verdict.UNKNOWN if lost else Verdict.FAULT
+    if isinstance(error, HTTPClientError | ConnectionError):
+        return Verdict.UNKNOWN
+    # What the client library raises of its own, it raises before it sends; anything else comes of reading.
+    ours = isinstance(error, BotoCoreError) and not isinstance(error, ResponseParserError)
+    return Verdict.FAULT if ours else Verdict.GARBLED
 
 
 @cache
@@ -68,7 +74,7 @@ def dynamodb_client() -> "DynamoDBClient":
     Its own retries are off: it would send a write a second time after a time-out, and an unlock that is
     sent again can undo a lock that was acknowledged in between. What may be sent again, we send.
     """
-    return boto3.client(
+    client = lean_session().create_client(
         "dynamodb",
         config=Config(
             retries={"total_max_attempts": 1, "mode": "standard"},
@@ -77,6 +83,7 @@ def dynamodb_client() -> "DynamoDBClient":
             tcp_keepalive=True,
         ),
     )
+    return cast("DynamoDBClient", client)
 
 
 @cache

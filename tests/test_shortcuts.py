@@ -1,0 +1,121 @@
+"""The shortcuts past botocore give what the plain way gives."""
+
+import io
+import re
+from pathlib import Path
+
+import boto3
+import pytest
+from botocore.awsrequest import AWSResponse
+from botocore.exceptions import ClientError
+
+from infra import botocore_data
+from preferences.repository import shortcuts
+
+KEY = {"pk": {"S": "THREAD#demo"}, "sk": {"S": "PREFERENCES"}}
+ITEM = KEY | {
+    "owner": {"S": "ada"},
+    "revision": {"N": "12345678901234567890"},
+    "preferences": {
+        "M": {"id": {"M": {"title": {"S": 'Größe < 30 m² & "twin" 🏴'}, "locked": {"BOOL": False}}}}
+    },
+    "last_change": {"M": {}},
+}
+OPERATIONS = {
+    "get_item": {"TableName": "preferences", "Key": KEY},
+    "update_item": {"TableName": "preferences", "Key": KEY},
+    "put_item": {"TableName": "preferences", "Item": KEY},
+    "delete_item": {"TableName": "preferences", "Key": KEY},
+    "query": {"TableName": "preferences", "Limit": 2},
+    "batch_write_item": {"RequestItems": {"preferences": [{"DeleteRequest": {"Key": KEY}}]}},
+}
+
+
+class Wire:
+    """What would go over the network: keeps each request, answers it with `status` and `body`."""
+
+    def __init__(self, client, status=200, body=b"{}"):
+        self.requests = []
+        self._answer = status, body
+        client.meta.events.register("before-send.dynamodb", self._send)
+
+    def _send(self, request, **_):
+        self.requests.append(request)
+        status, body = self._answer
+        raw = io.BytesIO(body)
+        raw.stream = lambda **_: iter([body])
+        return AWSResponse(request.url, status, {"x-amzn-RequestId": "1"}, raw)
+
+
+def outcome(client, operation, status=200, body=b"{}"):
+    """What a call comes to when DynamoDB answers so: the answer, or the error with what it carries."""
+    Wire(client, status, body)
+    try:
+        return getattr(client, operation)(**OPERATIONS[operation])
+    except ClientError as error:
+        return type(error).__name__, error.response
+    except Exception as error:
+        return type(error).__name__, str(error)
+
+
+def plain(**options):
+    return boto3.Session().client("dynamodb", **options)
+
+
+def lean(**options):
+    return shortcuts.lean_session().create_client("dynamodb", **options)
+
+
+class TestTheDataOfOneService:
+    @pytest.mark.parametrize("name", botocore_data.data())
+    def test_is_what_botocore_has_of_it(self, name):
+        found = (shortcuts.DATA / name).read_text("utf-8")
+        made = botocore_data.as_text(botocore_data.data()[name])
+        assert found == made, "botocore has changed: python -m infra.botocore_data"
+
+    def test_holds_every_operation_that_the_repository_calls(self):
+        room = Path(shortcuts.__file__).parent
+        called = {
+            name
+            for path in room.glob("*.py")
+            for name in re.findall(r"_client\.(\w+_item|query)\b", path.read_text())
+        }
+        assert called == OPERATIONS.keys() == {to_snake(name) for name in botocore_data.OPERATIONS}
+
+    @pytest.mark.parametrize("operation", OPERATIONS)
+    def test_makes_the_same_request(self, operation):
+        sent = []
+        for client in (plain(), lean()):
+            wire = Wire(client)
+            getattr(client, operation)(**OPERATIONS[operation])
+            [request] = wire.requests
+            headers = {name.lower(): value for name, value in request.headers.items()}
+            authorization = headers.pop("authorization").decode().partition(", Signature=")[0]
+            for changing in ("x-amz-date", "amz-sdk-invocation-id", "user-agent"):
+                headers.pop(changing, None)
+            sent.append((request.method, request.url, request.body, authorization, headers))
+        assert sent[0] == sent[1]
+
+    @pytest.mark.parametrize(
+        "region", ["us-east-1", "eu-west-1", "cn-north-1", "us-gov-west-1", "us-iso-east-1", "mars-north-9"]
+    )
+    @pytest.mark.parametrize(
+        "setting",
+        [{}, {"USE_FIPS_ENDPOINT": "1"}, {"USE_DUALSTACK_ENDPOINT": "1"}, {"ACCOUNT_ID": "123456789012"}],
+    )
+    def test_leads_to_the_same_endpoint(self, region, setting, monkeypatch):
+        for name, value in setting.items():
+            monkeypatch.setenv(f"AWS_{name}", value)
+        places = []
+        for client in (plain(region_name=region), lean(region_name=region)):
+            wire = Wire(client)
+            answer = outcome(client, "get_item")
+            places.append((client.meta.endpoint_url, [request.url for request in wire.requests], answer))
+        assert places[0] == places[1]
+
+    def test_leaves_other_services_to_botocore(self):
+        assert shortcuts.lean_session().create_client("sts").meta.service_model.service_name == "sts"
+
+
+def to_snake(name: str) -> str:
+    return re.sub(r"(?<!^)([A-Z])", r"_\1", name).lower()
