@@ -1,6 +1,7 @@
 """The shortcuts past botocore give what the plain way gives."""
 
 import io
+import json
 import re
 from pathlib import Path
 
@@ -66,6 +67,12 @@ def lean(**options):
     return shortcuts.lean_session().create_client("dynamodb", **options)
 
 
+def shortcut():
+    client = plain()
+    client.meta.events.register("before-parse.dynamodb", shortcuts.read_as_json)
+    return client
+
+
 class TestTheDataOfOneService:
     @pytest.mark.parametrize("name", botocore_data.data())
     def test_is_what_botocore_has_of_it(self, name):
@@ -115,6 +122,60 @@ class TestTheDataOfOneService:
 
     def test_leaves_other_services_to_botocore(self):
         assert shortcuts.lean_session().create_client("sts").meta.service_model.service_name == "sts"
+
+
+class TestAnAnswerReadAsJson:
+    @pytest.mark.parametrize(
+        ("operation", "answer"),
+        [
+            ("get_item", {"Item": ITEM}),
+            (
+                "get_item",
+                {"Item": ITEM, "ConsumedCapacity": {"TableName": "preferences", "CapacityUnits": 0.5}},
+            ),
+            ("get_item", {}),
+            ("get_item", {"Item": None}),
+            ("get_item", {"Item": {}, "Novelty": {"S": "of a later version"}}),
+            ("update_item", {"Attributes": ITEM}),
+            ("put_item", {}),
+            ("delete_item", {}),
+            ("query", {"Items": [ITEM, ITEM], "Count": 2, "ScannedCount": 2, "LastEvaluatedKey": KEY}),
+            ("query", {"Items": [], "Count": 0, "ScannedCount": 0}),
+            ("batch_write_item", {"UnprocessedItems": OPERATIONS["batch_write_item"]["RequestItems"]}),
+        ],
+    )
+    def test_is_the_answer_that_botocore_makes_of_it(self, operation, answer):
+        body = json.dumps(answer).encode()
+        ours = outcome(shortcut(), operation, body=body)
+        assert ours == outcome(plain(), operation, body=body)
+        assert ours["ResponseMetadata"]["HTTPStatusCode"] == 200
+
+    @pytest.mark.parametrize(
+        "body", [b"", b"no json", b"[]", b"null", b'"text"', b'{"Item": ', b"\xff{}", b"[" * 100_000]
+    )
+    @pytest.mark.parametrize("operation", ["get_item", "update_item"])
+    def test_that_is_garbled_is_an_error_and_no_empty_answer(self, operation, body):
+        assert outcome(shortcut(), operation, body=body) == (
+            "ResponseParserError",
+            "the answer is not a JSON object",
+        )
+
+    @pytest.mark.parametrize(
+        ("status", "body"),
+        [
+            (
+                400,
+                {"__type": "com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException", "Item": ITEM},
+            ),
+            (400, {"__type": "com.amazon.coral.service#ThrottlingException", "message": "slow down"}),
+            (500, {"__type": "InternalServerError"}),
+        ],
+    )
+    def test_that_is_a_refusal_is_left_to_botocore(self, status, body):
+        body = json.dumps(body).encode()
+        refused = outcome(shortcut(), "update_item", status, body)
+        assert refused == outcome(plain(), "update_item", status, body)
+        assert refused[1]["ResponseMetadata"]["HTTPStatusCode"] == status
 
 
 def to_snake(name: str) -> str:

@@ -16,7 +16,7 @@ from botocore.exceptions import (
 )
 from botocore.parsers import ResponseParserError
 
-from preferences.repository.shortcuts import lean_session
+from preferences.repository.shortcuts import lean_session, read_as_json
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -83,6 +83,7 @@ def dynamodb_client() -> "DynamoDBClient":
             tcp_keepalive=True,
         ),
     )
+    client.meta.events.register("before-parse.dynamodb", read_as_json)
     return cast("DynamoDBClient", client)
 
 

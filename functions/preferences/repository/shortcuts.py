@@ -1,13 +1,15 @@
-"""A shortcut past what botocore does for any service, where ours is one: start-up.
+"""Two shortcuts past what botocore does for any service, where ours is one: start-up, and reading answers.
 
-It gives what the plain way gives: tests/test_shortcuts.py holds it to that.
+Each gives what the plain way gives: tests/test_shortcuts.py holds them to it.
 """
 
+import json
 from pathlib import Path
 from typing import Any
 
 import botocore.session
 from botocore.loaders import Loader
+from botocore.parsers import ResponseParserError
 
 DATA = Path(__file__).with_name("botocore")
 """What botocore reads to make a client for DynamoDB, without the rest: written by `infra.botocore_data`."""
@@ -37,3 +39,27 @@ def lean_session() -> botocore.session.Session:
     session = botocore.session.get_session()
     session.register_component("data_loader", _Loader())
     return session
+
+
+def read_as_json(
+    response_dict: dict[str, Any], customized_response_dict: dict[str, Any], operation_model: Any, **_: object
+) -> None:
+    """For botocore's event `before-parse`: takes an answer as the JSON that it is.
+
+    botocore rebuilds it value by value after its shape, in case that one is a date or bytes. Here none is,
+    and that is most of the work on a list. Refusals are left to botocore. What is no answer at all is an
+    error; botocore would take it for an empty one, which to a GetItem means that there is no such item.
+    """
+    if response_dict["status_code"] != 200:
+        return
+    try:
+        answer = json.loads(response_dict["body"])
+    except (ValueError, RecursionError):
+        answer = None
+    if not isinstance(answer, dict):
+        raise ResponseParserError("the answer is not a JSON object")
+    known = operation_model.output_shape.members
+    customized_response_dict.update(
+        {name: value for name, value in answer.items() if name in known and value is not None}
+    )
+    response_dict["body"] = b"{}"
