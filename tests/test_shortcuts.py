@@ -9,10 +9,15 @@ import boto3
 import pytest
 from botocore.awsrequest import AWSResponse
 from botocore.exceptions import ClientError
+from botocore.validate import ParamValidator
 
 from infra import botocore_data
-from preferences.repository import shortcuts
+from preferences.model import Caller, Draft, IndexedEdit
+from preferences.repository import open_repository, shortcuts
+from preferences.repository.client import dynamodb_client
+from preferences.repository.items import typed
 
+ADA = Caller.user("ada")
 KEY = {"pk": {"S": "THREAD#demo"}, "sk": {"S": "PREFERENCES"}}
 ITEM = KEY | {
     "owner": {"S": "ada"},
@@ -176,6 +181,41 @@ class TestAnAnswerReadAsJson:
         refused = outcome(shortcut(), "update_item", status, body)
         assert refused == outcome(plain(), "update_item", status, body)
         assert refused[1]["ResponseMetadata"]["HTTPStatusCode"] == status
+
+
+class TestRequestsThatNobodyValidates:
+    def test_are_all_valid(self, table):
+        raw = plain()
+        seen = set()
+
+        def validate(params, model, **_):
+            seen.add(model.name)
+            shape = raw.meta.service_model.operation_model(model.name).input_shape
+            assert not ParamValidator().validate(params, shape).generate_report()
+
+        dynamodb_client().meta.events.register("provide-client-params.dynamodb", validate)
+        repo = open_repository(lambda: 60)
+        repo.register_thread("demo", ADA)
+        repo.add_preferences_bulk("demo", [Draft(title=f"Row {n}") for n in range(4)], ADA)
+        repo.update_preferences("demo", [IndexedEdit(index=1, subtitle="more", kind="hard")], ADA)
+        repo.remove_preferences("demo", [2], ADA)
+        row, *others = repo.list_preferences("demo", ADA).preferences
+        repo.edit_preference(
+            "demo", row.id, {"title": "Else", "subtitle": None, "locked": True}, ADA, if_match=3
+        )
+        repo.set_lock("demo", row.id, ADA, locked=False)
+        repo.set_all_locks("demo", ADA, locked=True)
+        repo.reorder("demo", [other.id for other in others], ADA)
+        repo.remove_preference("demo", row.id, ADA)
+        repo.list_threads(ADA, limit=1)
+        repo.delete_thread("demo", ADA)
+        repo.register_thread("demo", ADA)
+        assert seen == {"GetItem", "PutItem", "UpdateItem", "Query"}
+
+    @pytest.mark.parametrize("value", [1.5, None, b"bytes", {"a", "set"}, [b"bytes"], {"inner": 2.5}])
+    def test_hold_no_value_of_another_type(self, value):
+        with pytest.raises(TypeError, match="no attribute is of type"):
+            typed(value)
 
 
 def to_snake(name: str) -> str:

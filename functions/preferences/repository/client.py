@@ -77,6 +77,7 @@ def dynamodb_client() -> "DynamoDBClient":
     client = lean_session().create_client(
         "dynamodb",
         config=Config(
+            parameter_validation=False,  # `typed` makes every value; this would look at each once more
             retries={"total_max_attempts": 1, "mode": "standard"},
             connect_timeout=CONNECT_SECONDS,
             read_timeout=READ_SECONDS,
