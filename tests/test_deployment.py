@@ -468,7 +468,7 @@ class TestOperations:
             *(("Throttles", (function,)) for function in functions),
             *(("Duration", (function,)) for function in functions[:2]),
             ("5xx", (PRETENDED["Api"],)),
-            ("Faults", ("preferences",)),
+            ("Faults", ("preferences", "agent")),
             ("IteratorAge", (functions[2],)),
             ("OnFailureDestinationDeliveredEventCount", (PRETENDED["HistoryFunctionChanges"],)),
         }

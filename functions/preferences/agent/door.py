@@ -7,11 +7,11 @@ import traceback
 from collections import Counter
 from collections.abc import Mapping
 from functools import cache
-from typing import TypeGuard
+from typing import NamedTuple, TypeGuard
 
 from aws_lambda_powertools import Logger
 
-from preferences import render
+from preferences import metrics, render
 from preferences.agent.arguments import decode
 from preferences.agent.envelopes import Answer, ToolCall, recognise
 from preferences.errors import InvalidInput
@@ -31,7 +31,24 @@ NO_USER = (
     "or as the header X-User-Id; it can't be sent as an argument"
 )
 
+_COUNTED = {
+    "recorded": "Recorded",
+    "updated": "Updated",
+    "removed": "Removed",
+    "locked": "Locked",
+    "stale": "Stale",
+}
+"""Outcome of a row → its metric."""
+
 logger = Logger()
+
+
+class _Told(NamedTuple):
+    """What came of a call: the list where it was read, and how often a write was tried again."""
+
+    result: Envelope
+    thread: Thread | None = None
+    retries: int = 0
 
 
 def handler(event: object, context: object) -> Answer:
@@ -42,49 +59,61 @@ def handler(event: object, context: object) -> Answer:
     started = time.perf_counter()
     logger.set_correlation_id(getattr(context, "aws_request_id", None))
     call = recognise(event, context)
-    thread: Thread | None = None
     block: str | None = None
     try:
-        result, thread = _result(call, context)
-        block = render.block(thread) if thread else None
+        told = _told(call, context)
+        block = render.block(told.thread) if told.thread else None
     except Exception as fault:
         _log_fault(fault)
-        result = _failure(
+        told = _refusal(
             "internal_error",
             "the tool failed: call list_preferences to see what is stored before trying again",
         )
+    result, thread, retries = told
+    error = None if result["ok"] else result["error"]["code"]
+    outcomes = Counter(item["outcome"] for item in result.get("items", ()))
+    milliseconds = round((time.perf_counter() - started) * 1000, 1)
     logger.info(
         "tool call",
         envelope=call.kind if call else None,
         tool=call.tool if call and call.tool in TOOLS else None,
-        error=None if result["ok"] else result["error"]["code"],
-        outcomes=Counter(item["outcome"] for item in result.get("items", ())),
+        error=error,
+        outcomes=outcomes,
         revision=thread.revision if thread else None,
-        milliseconds=round((time.perf_counter() - started) * 1000, 1),
+        milliseconds=milliseconds,
+        **metrics.embedded(
+            "agent",
+            milliseconds,
+            {
+                **{metric: outcomes[outcome] for outcome, metric in _COUNTED.items()},
+                "Refused": error not in (None, "internal_error"),
+                "Faults": error == "internal_error",
+                "Retried": retries,
+            },
+        ),
     )
     return call.answer(result, block) if call else result
 
 
-def _result(call: ToolCall | None, context: object) -> tuple[Envelope, Thread | None]:
-    """What came of the call, and the list where it was read."""
+def _told(call: ToolCall | None, context: object) -> _Told:
     if call is None:
-        return _failure("unknown_tool", "this is no tool call, or one that does not name its tool"), None
+        return _refusal("unknown_tool", "this is no tool call, or one that does not name its tool")
     tool = TOOLS.get(call.tool)
     if tool is None:
-        return _failure("unknown_tool", f"there is no such tool; there are {', '.join(TOOLS)}"), None
+        return _refusal("unknown_tool", f"there is no such tool; there are {', '.join(TOOLS)}")
     identity = call.identity()
     thread_id, user_id = identity.get("thread_id"), identity.get("user_id")
     if not (isinstance(thread_id, str) and is_thread_id(thread_id)):
-        return _failure("missing_identity", NO_THREAD), None
+        return _refusal("missing_identity", NO_THREAD)
     if not (_is_user_id(user_id) or (user_id is None and _may_go_without_user(identity))):
-        return _failure("missing_identity", NO_USER), None
+        return _refusal("missing_identity", NO_USER)
     try:
         arguments = decode(tool.args_schema, call.arguments())
     except InvalidInput as refusal:
-        return _failure("invalid_arguments", str(refusal)), None
+        return _refusal("invalid_arguments", str(refusal))
     repository = open_repository(lambda: _seconds_left(context))
     tools = PreferenceTools(thread_id, repository, user_id=user_id, agent_id=call.agent_id)
-    return tools.call(tool.name, arguments), tools.thread
+    return _Told(tools.call(tool.name, arguments), tools.thread, repository.retries)
 
 
 def _is_user_id(value: object) -> TypeGuard[str]:
@@ -112,8 +141,8 @@ def _seconds_left(context: object) -> float:
     return remaining() / 1000 if remaining else math.inf
 
 
-def _failure(code: str, message: str) -> Envelope:
-    return {"ok": False, "error": {"code": code, "message": message}}
+def _refusal(code: str, message: str) -> _Told:
+    return _Told({"ok": False, "error": {"code": code, "message": message}})
 
 
 def _log_fault(fault: Exception) -> None:

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from aws_lambda_powertools import Logger
 
+from preferences import metrics
 from preferences.api.http import Request, Response
 from preferences.api.problems import NoSuchRoute, fault_response, refusal_response
 from preferences.api.routes import ROUTES, Route
@@ -36,13 +37,24 @@ def handler(event: object, context: Context) -> dict[str, Any]:
     route = ROUTES.get(key) if isinstance(key, str) else None
     logger.set_correlation_id(request.correlation_id)
     response = _answer(route, request)
+    milliseconds = round((time.perf_counter() - started) * 1000, 1)
     # The route's template, not the path: ids of threads, texts, tokens and claims stay out of the log.
     logger.info(
         "request",
         route=route.key if route else None,
         status=response.status,
-        milliseconds=round((time.perf_counter() - started) * 1000, 1),
+        milliseconds=milliseconds,
         revision=response.revision,
+        **metrics.embedded(
+            "people",
+            milliseconds,
+            {
+                **response.counts,
+                "Refused": 400 <= response.status < 500 or response.status == 503,
+                "Faults": response.status == 500,
+                "Retried": request.retries,
+            },
+        ),
     )
     return response.as_answer()
 

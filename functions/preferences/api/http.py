@@ -25,6 +25,7 @@ from preferences.errors import (
     ThreadNotFound,
 )
 from preferences.model import Caller, is_thread_id, parse, strict_json
+from preferences.repository import PreferenceRepository, open_repository
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -80,6 +81,15 @@ class Request:
         if _inside(claims, "token_use") not in (None, "access"):
             raise Unauthorized
         return Caller.user(sub)
+
+    @cached_property
+    def repository(self) -> PreferenceRepository:
+        return open_repository(self.seconds_left)
+
+    @property
+    def retries(self) -> int:
+        """How often a write was tried again so far."""
+        return self.repository.retries if "repository" in vars(self) else 0
 
     @cached_property
     def thread_id(self) -> str:
@@ -210,6 +220,8 @@ class Response:
     is_base64: bool = False
     revision: int | None = None
     """The thread's revision, for the log."""
+    counts: Mapping[str, int] = field(default_factory=dict)
+    """What was done to rows, by the names of metrics."""
 
     def as_answer(self) -> dict[str, Any]:
         """What API Gateway takes. A status without a body has none, not an empty one."""
@@ -229,11 +241,12 @@ def json_response(
     *,
     media_type: str = "application/json",
     revision: int | None = None,
+    counts: Mapping[str, int] | None = None,
 ) -> Response:
     """Not to be kept by any cache, unless `headers` say otherwise."""
     text = json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     all_headers = {"Content-Type": media_type, "Cache-Control": "no-store", **(headers or {})}
-    return Response(status, text, all_headers, revision=revision)
+    return Response(status, text, all_headers, revision=revision, counts=counts or {})
 
 
 def make_cursor(kind: str, position: str) -> str:

@@ -13,7 +13,6 @@ from preferences.api.http import Request, Response, json_response, make_cursor
 from preferences.api.problems import NoSuchRoute
 from preferences.errors import ChangeNotFound, FieldError, InvalidInput
 from preferences.model import MAX_PREFERENCES, Additions, Edit, Frozen, Thread, is_thread_id, new_id
-from preferences.repository import PreferenceRepository, open_repository
 
 Function = Callable[[Request], Response]
 
@@ -68,12 +67,8 @@ class Order(Frozen):
     ids: tuple[str, ...] = Field(max_length=MAX_PREFERENCES)
 
 
-def _repository(request: Request) -> PreferenceRepository:
-    return open_repository(seconds_left=request.seconds_left)
-
-
-def _listing(thread: Thread, status: int = 200) -> Response:
-    return json_response(status, views.listing(thread), _tag(thread), revision=thread.revision)
+def _listing(thread: Thread, status: int = 200, counts: Mapping[str, int] | None = None) -> Response:
+    return json_response(status, views.listing(thread), _tag(thread), revision=thread.revision, counts=counts)
 
 
 def _tag(thread: Thread) -> dict[str, str]:
@@ -86,7 +81,7 @@ def _tag(thread: Thread) -> dict[str, str]:
 @route("POST /threads", {201: views.Listing})
 def create_thread(request: Request) -> Response:
     """Register a new thread, under an id that is minted for it."""
-    thread, _ = _repository(request).register_thread(new_id(), request.caller)
+    thread, _ = request.repository.register_thread(new_id(), request.caller)
     headers = {**_tag(thread), "Location": f"/threads/{thread.thread_id}"}
     return json_response(201, views.listing(thread), headers, revision=thread.revision)
 
@@ -97,7 +92,7 @@ def list_threads(request: Request) -> Response:
     limit, after = request.limit, request.cursor("threads")
     if after is not None and not is_thread_id(after):
         raise InvalidInput([FieldError("cursor", "must be `next` of a page before, or left out")])
-    ids, last = _repository(request).list_threads(request.caller, limit=limit, after=after)
+    ids, last = request.repository.list_threads(request.caller, limit=limit, after=after)
     page: views.ThreadPage = {
         "threads": [{"thread_id": thread_id} for thread_id in ids],
         "next": make_cursor("threads", last) if last else None,
@@ -111,40 +106,40 @@ def register_thread(request: Request) -> Response:
 
     201 when it is new, 200 when it is the caller's already, 409 when the id is somebody else's.
     """
-    thread, new = _repository(request).register_thread(request.thread_id, request.caller)
+    thread, new = request.repository.register_thread(request.thread_id, request.caller)
     return _listing(thread, 201 if new else 200)
 
 
 @route("DELETE /threads/{thread_id}", {204: None})
 def delete_thread(request: Request) -> Response:
     """Remove a thread, its list and its history."""
-    _repository(request).delete_thread(request.thread_id, request.caller)
+    request.repository.delete_thread(request.thread_id, request.caller)
     return Response(204, headers={"Cache-Control": "no-store"})
 
 
 @route("PUT /threads/{thread_id}/lock", {200: views.Listing})
 def lock_all(request: Request) -> Response:
     """Lock every preference of a thread."""
-    return _listing(_repository(request).set_all_locks(request.thread_id, request.caller, locked=True))
+    return _listing(request.repository.set_all_locks(request.thread_id, request.caller, locked=True))
 
 
 @route("DELETE /threads/{thread_id}/lock", {200: views.Listing})
 def unlock_all(request: Request) -> Response:
     """Unlock every preference of a thread."""
-    return _listing(_repository(request).set_all_locks(request.thread_id, request.caller, locked=False))
+    return _listing(request.repository.set_all_locks(request.thread_id, request.caller, locked=False))
 
 
 @route("PUT /threads/{thread_id}/order", {200: views.Listing}, takes=Order)
 def reorder_preferences(request: Request) -> Response:
     """Put the preferences of a thread into another order."""
     order = request.json(Order)
-    return _listing(_repository(request).reorder(request.thread_id, order.ids, request.caller))
+    return _listing(request.repository.reorder(request.thread_id, order.ids, request.caller))
 
 
 @route("GET /threads/{thread_id}/session-state", {200: views.SessionState})
 def read_session_state(request: Request) -> Response:
     """The `sessionState` to hand to InvokeAgent at the start of a turn."""
-    thread = _repository(request).list_preferences(request.thread_id, request.caller)
+    thread = request.repository.list_preferences(request.thread_id, request.caller)
     state = views.session_state(thread, request.caller.owner or "")
     return json_response(200, state, revision=thread.revision)
 
@@ -155,7 +150,7 @@ def read_session_state(request: Request) -> Response:
 @route("GET /threads/{thread_id}/preferences", {200: views.Listing, 304: None}, if_none_match=True)
 def list_preferences(request: Request) -> Response:
     """List the preferences of a thread, in order."""
-    thread = _repository(request).list_preferences(request.thread_id, request.caller)
+    thread = request.repository.list_preferences(request.thread_id, request.caller)
     # The caller's browser may keep it, and asks each time whether it still holds.
     headers = {**_tag(thread), "Cache-Control": "private, no-cache"}
     if request.has(headers["ETag"]):
@@ -175,29 +170,35 @@ def add_preferences(request: Request) -> Response:
     201 when any of them is new, 200 when none is.
     """
     additions = request.json(Additions)
-    written = _repository(request).add_preferences_bulk(request.thread_id, additions.items, request.caller)
-    new = any(report.outcome == "recorded" for report in written.reports)
+    written = request.repository.add_preferences_bulk(request.thread_id, additions.items, request.caller)
+    new = sum(report.outcome == "recorded" for report in written.reports)
     answer = views.listing_with_outcomes(written.thread, written.reports)
-    return json_response(201 if new else 200, answer, _tag(written.thread), revision=written.thread.revision)
+    return json_response(
+        201 if new else 200,
+        answer,
+        _tag(written.thread),
+        revision=written.thread.revision,
+        counts={"Recorded": new},
+    )
 
 
 @route("PATCH /threads/{thread_id}/preferences/{id}", {200: views.Listing}, takes=Edit, if_match=True)
 def edit_preference(request: Request) -> Response:
     """Edit a preference, locked or not: what is sent is set, what is left out stays."""
     edit = request.json(Edit)
-    thread = _repository(request).edit_preference(
+    thread = request.repository.edit_preference(
         request.thread_id, request.preference_id, edit.fields, request.caller, if_match=request.if_match
     )
-    return _listing(thread)
+    return _listing(thread, counts={"Updated": 1})
 
 
 @route("DELETE /threads/{thread_id}/preferences/{id}", {200: views.Listing}, if_match=True)
 def remove_preference(request: Request) -> Response:
     """Remove a preference, locked or not."""
-    thread = _repository(request).remove_preference(
+    thread = request.repository.remove_preference(
         request.thread_id, request.preference_id, request.caller, if_match=request.if_match
     )
-    return _listing(thread)
+    return _listing(thread, counts={"Removed": 1})
 
 
 @route("PUT /threads/{thread_id}/preferences/{id}/lock", {200: views.Listing})
@@ -213,7 +214,7 @@ def unlock_preference(request: Request) -> Response:
 
 
 def _set_lock(request: Request, *, locked: bool) -> Response:
-    thread = _repository(request).set_lock(
+    thread = request.repository.set_lock(
         request.thread_id, request.preference_id, request.caller, locked=locked
     )
     return _listing(thread)
@@ -232,7 +233,7 @@ def list_history(request: Request) -> Response:
     less than `limit` before the end, where changes are large.
     """
     before = _place_in_history(request)
-    entries, last = _repository(request).list_history(
+    entries, last = request.repository.list_history(
         request.thread_id, request.caller, limit=request.limit, before=before
     )
     cursor = make_cursor("history", f"{last}:{request.thread_id}") if last else None
@@ -268,7 +269,7 @@ def undo_change(request: Request) -> Response:
     revision = request.path("revision")
     if not _REVISION.fullmatch(revision):
         raise ChangeNotFound
-    return _listing(_repository(request).undo(request.thread_id, int(revision), request.caller))
+    return _listing(request.repository.undo(request.thread_id, int(revision), request.caller))
 
 
 # -- public ---------------------------------------------------------------------------------------------

@@ -112,6 +112,8 @@ class PreferenceRepository:
         self._client = client
         self._table = table_name
         self._seconds_left = seconds_left
+        self.retries = 0
+        """How often a write had to be planned or sent again."""
 
     # -- threads
 
@@ -520,6 +522,7 @@ class PreferenceRepository:
         """Turns, each with time for so many calls, with random pauses between. Ends when time is up."""
         for n in range(MAX_TRIES):
             if n:
+                self.retries += 1
                 pause = random.uniform(0, min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** (n - 1)))
                 time.sleep(max(0.0, min(pause, self._seconds_left())))
             if self._seconds_left() < calls * CALL_SECONDS:
