@@ -86,7 +86,7 @@ def read_thread(thread_id: str, item: Item | None) -> Thread:
 
     Rows are read tolerantly: one row that an older version left odd must not hide the others.
     """
-    if not item:
+    if item is None:
         return Thread(thread_id=thread_id)
     attributes = {name: plain(value) for name, value in item.items()}
     rows = [

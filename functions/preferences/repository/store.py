@@ -22,6 +22,7 @@ import math
 import random
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, cast
@@ -431,20 +432,28 @@ class PreferenceRepository:
     # -- single calls
 
     def _read(self, thread_id: str) -> Thread:
-        answer = self._ask(
-            lambda: self._client.get_item(TableName=self._table, Key=key(thread_id), ConsistentRead=True)
-        )
-        return read_thread(thread_id, answer.get("Item"))
+        def read() -> Thread:
+            answer = self._client.get_item(TableName=self._table, Key=key(thread_id), ConsistentRead=True)
+            return read_thread(thread_id, answer.get("Item"))
+
+        thread: Thread = self._ask(read)
+        return thread
 
     def _ask(self, call: Callable[[], Any]) -> Any:
         """The answer to a read, which may be asked as often as it takes. Raises Busy."""
+        reason: Exception = Busy()
         for _ in self._tries(calls=1):
             try:
                 return call()
             except Exception as error:
-                if verdict(error) is Verdict.FAULT:
-                    raise
-        raise Busy
+                match verdict(error):
+                    case Verdict.FAULT:
+                        raise
+                    case Verdict.GARBLED:
+                        reason = error  # if that is all that ever comes, it is no matter of time
+                    case _:
+                        reason = Busy()
+        raise reason
 
     def _create(self, thread: Thread, change: Change, caller: Caller) -> Thread:
         write = Expressions()
@@ -496,14 +505,15 @@ class PreferenceRepository:
                     raise _Refused(read_thread(thread_id, item)) from None
                 case Verdict.NOT_APPLIED:
                     raise _NotApplied from None
-                case Verdict.UNKNOWN:
+                case Verdict.UNKNOWN | Verdict.GARBLED:
                     return self._settle(thread_id, change, caller)
                 case Verdict.FAULT:
                     raise
-        try:
-            return read(answer)
-        except (KeyError, TypeError, ValueError):  # applied, it seems, but the answer is garbled
-            return self._settle(thread_id, change, caller)
+        with suppress(Exception):
+            thread = read(answer)
+            if _is_latest(change, thread):
+                return thread
+        return self._settle(thread_id, change, caller)  # applied, it seems, but the answer is garbled
 
     def _settle(self, thread_id: str, change: Change, caller: Caller) -> Thread:
         """After a write of which nobody heard again: the thread, if its latest change is that write."""
@@ -511,7 +521,7 @@ class PreferenceRepository:
             thread = self._read(thread_id)
         except Exception:
             raise OutcomeUnknown(None) from None
-        if thread.last_change is not None and thread.last_change.id == change.id:
+        if _is_latest(change, thread):
             return thread
         try:
             raise OutcomeUnknown(rules.admit(thread, caller))
@@ -542,6 +552,10 @@ def _change(caller: Caller, action: str) -> Change:
     return Change(
         id=new_id(), actor=caller.actor, who=caller.who, action=action, reasoning=caller.reasoning, at=at
     )
+
+
+def _is_latest(change: Change, thread: Thread) -> bool:
+    return thread.last_change is not None and thread.last_change.id == change.id
 
 
 def _has(row: Preference, fields: Fields) -> bool:
