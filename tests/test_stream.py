@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from infra.local.stream import EventSource, Pump, event_source, open_stream, pumping
+from infra.local.stream import EventSource, Pump, Stream, event_source, open_stream, pumping
 from infra.template import Function
 
 FUNCTION = Function("HistoryFunction", "preferences.history.handler", 60, 512, {})
@@ -182,21 +182,25 @@ class TestBesideAnEngine:
         assert isinstance(body["ApproximateCreationDateTime"], float)
         assert body["SequenceNumber"].isdecimal()
 
-    def test_a_stream_that_fails_is_read_again(self, engine, template, monkeypatch, capsys):
+    def test_a_stream_that_fails_is_read_again_from_its_beginning(
+        self, engine, template, monkeypatch, capsys
+    ):
         taker = Recorder()
-        fails = iter([True, True])
-        read = open_stream(engine.table_name, engine.endpoint).read
+        fails = iter([False, True, True])
+        read = Stream.read
 
         def read_badly(self, limit):
             if next(fails, False):
                 raise ConnectionError("the engine is gone")
-            return read(limit)
+            return read(self, limit)
 
-        monkeypatch.setattr("infra.local.stream.Stream.read", read_badly)
+        monkeypatch.setattr(Stream, "read", read_badly)
         put(engine, 1)
         with pumping(template, engine.table_name, taker, engine.endpoint):
-            wait_for(lambda: len(taker.records) == 1)
-        assert "the engine is gone" in capsys.readouterr().err
+            wait_for(lambda: taker.records)
+            put(engine, 2)
+            wait_for(lambda: taker.records[-1]["dynamodb"]["NewImage"]["revision"]["N"] == "2")
+        assert capsys.readouterr().err == "the stream can't be read: the engine is gone\n"
 
     def test_an_engine_without_streams_is_served_without_a_history(self, engine, template, capsys):
         client = engine.client()

@@ -73,7 +73,7 @@ def _matches(pattern: Mapping[str, Any], event: Any) -> bool:
 
 
 class Stream:
-    """The records of a table's stream, from the oldest that is kept, each once."""
+    """The records of a table's stream, from the oldest that is kept; each once, unless it is rewound."""
 
     def __init__(self, client: Any, arn: str) -> None:
         self._client = client
@@ -93,6 +93,10 @@ class Stream:
                 answer = self._client.get_records(ShardIterator=iterator, Limit=limit)
                 self._iterators[shard_id] = answer.get("NextShardIterator")
                 yield [self._as_event(record) for record in answer["Records"]]
+
+    def rewind(self) -> None:
+        """To the oldest that is kept: the history takes what it has already as well."""
+        self._iterators.clear()
 
     def _as_event(self, record: Any) -> Record:
         """The record as Lambda hands it over."""
@@ -173,17 +177,22 @@ class Pump:
             return 0
 
     def run(self, stream: Stream) -> None:
-        """Until `stopped` is set. An engine that does not answer is asked again."""
+        """Until `stopped` is set. An engine that doesn't answer is asked again, from the beginning."""
+        lost = False
         while not self.stopped.is_set():
             full = False
             try:
                 for records in stream.read(self.source.batch_size):
                     self.deliver(records)
                     full = full or len(records) == self.source.batch_size
-            except Exception:
-                traceback.print_exc()
+                lost = False
+            except Exception as reason:
+                if not lost:
+                    print(f"the stream can't be read: {reason}", file=sys.stderr, flush=True)
+                lost = True
+                stream.rewind()
             if not full:
-                self.stopped.wait(POLL_SECONDS)
+                self.stopped.wait(LONGEST_PAUSE if lost else POLL_SECONDS)
 
 
 @contextmanager
