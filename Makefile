@@ -1,6 +1,7 @@
 # Needs Python 3.11 or newer, make and git; everything else is installed from the lock files, by hash.
 PYTHON ?= python3
 PORT ?= 8080
+CONFIG_ENV ?= default
 WORKERS ?= -n auto --maxprocesses 4 --dist loadscope
 BIN := .venv/bin
 SAM = SAM_CLI_TELEMETRY=0 .venv-sam/bin/sam
@@ -65,11 +66,11 @@ build: package .venv-sam/.stamp ## The same, with the template that `make deploy
 build-ApiFunction build-AgentFunction build-HistoryFunction: $(if $(PACKAGED),,package)
 	cp -Rp build/lambda/. "$(ARTIFACTS_DIR)/"
 
-deploy: build ## Deploy as samconfig.toml says (SAM_ARGS=… for sam deploy)
-	$(SAM) deploy $(SAM_ARGS)
-	@change=$$($(SAM) list stack-outputs --output json | $(BIN)/python -m infra.page_url) && \
+deploy: build ## Deploy as samconfig.toml says (CONFIG_ENV=default, SAM_ARGS=… for sam deploy)
+	$(SAM) deploy --config-env $(CONFIG_ENV) $(SAM_ARGS)
+	@change=$$($(SAM) list stack-outputs --config-env $(CONFIG_ENV) --output json | $(BIN)/python -m infra.page_url) && \
 	if [ -n "$$change" ]; then echo "Once more, now that the page has an address: $$change"; \
-		$(SAM) deploy $(SAM_ARGS) --parameter-overrides "$$change"; fi
+		$(SAM) deploy --config-env $(CONFIG_ENV) $(SAM_ARGS) --parameter-overrides "$$change"; fi
 
 smoke: .venv/.stamp ## Try the README's story on a running stack (URL=… TOKEN=… AGENT=function)
 	@$(BIN)/python -m infra.smoke --url "$(URL)" --token "$(TOKEN)" --agent "$(AGENT)"

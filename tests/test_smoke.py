@@ -1,12 +1,13 @@
 """The story that is tried on a deployed stack, tried here on the local one."""
 
 import json
+import subprocess
 
 import pytest
 
 from infra import smoke
 from infra.page_url import change
-from tests.stack import start_stack, stop_stack
+from tests.stack import ROOT, start_stack, stop_stack
 
 
 @pytest.fixture(scope="module")
@@ -82,3 +83,40 @@ class TestThePagesAddress:
         url = "https://abc.execute-api.eu-west-1.amazonaws.com"
         assert change(self.outputs(ApiUrl=url, SignInReturn=url)) == ""
         assert change(self.outputs(ApiUrl=url)) == ""
+
+
+class TestMakeDeploy:
+    """With a SAM CLI that only notes what it is asked for."""
+
+    @pytest.fixture
+    def deploy(self, tmp_path):
+        def deploy(outputs, *arguments):
+            notes, answer, sam = (tmp_path / name for name in ("notes", "outputs.json", "sam"))
+            answer.write_text(outputs)
+            sam.write_text(f'#!/bin/sh\necho "$*" >> {notes}\n[ "$1" = list ] && cat {answer} || true\n')
+            sam.chmod(0o755)
+            notes.write_text("")
+            command = ["make", "--silent", "--old-file", "build", "deploy", f"SAM={sam}", *arguments]
+            subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+            return notes.read_text().splitlines()
+
+        return deploy
+
+    URL = "https://abc.execute-api.eu-west-1.amazonaws.com"
+
+    def outputs(self, sign_in_return):
+        values = {"ApiUrl": self.URL, "SignInReturn": sign_in_return}
+        return json.dumps([{"OutputKey": key, "OutputValue": value} for key, value in values.items()])
+
+    def test_deploys_a_new_stack_again_with_the_pages_address(self, deploy):
+        assert deploy(self.outputs("nowhere yet"), "CONFIG_ENV=live") == [
+            "deploy --config-env live",
+            "list stack-outputs --config-env live --output json",
+            f"deploy --config-env live --parameter-overrides PageUrl={self.URL}",
+        ]
+
+    def test_deploys_a_stack_that_knows_its_page_once(self, deploy):
+        assert deploy(self.outputs(self.URL), "SAM_ARGS=--no-confirm-changeset") == [
+            "deploy --config-env default --no-confirm-changeset",
+            "list stack-outputs --config-env default --output json",
+        ]
