@@ -1,0 +1,173 @@
+"""Lambda on loopback: the Runtime API for one process of Lambda's own runtime client, and a DynamoDB that
+answers every call with the same bytes.
+
+Start-up is read off the Runtime API itself: the client asks for its first event when the handler's module
+is imported and all that it makes at import is made.
+"""
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+SECONDS = 60  # that a handler may take to answer, before the run fails
+
+
+@dataclass(frozen=True)
+class Mark:
+    """How far a process had come: seconds since it was started, and of its own processor time."""
+
+    wall: float
+    cpu: float
+
+    def __sub__(self, other: "Mark") -> "Mark":
+        return Mark(self.wall - other.wall, self.cpu - other.cpu)
+
+
+@dataclass
+class _Run:
+    """One process, from its start until it has answered `event`."""
+
+    event: bytes
+    started: float = 0.0
+    pid: int = 0
+    marks: list[Mark] = field(default_factory=list)
+    answer: bytes = b""
+    over: threading.Event = field(default_factory=threading.Event)
+
+    def mark(self) -> None:
+        wall = time.perf_counter() - self.started
+        # Linux's clock of another process's processor time: what clock_getcpuclockid(3) would return.
+        self.marks.append(Mark(wall, time.clock_gettime((~self.pid << 3) | 2)))
+
+    def end(self, answer: bytes) -> None:
+        self.answer = answer
+        self.over.set()
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    run: _Run
+    item: bytes = b"{}"
+
+    def handle_error(self, *_: object) -> None:
+        """A process that is ended resets its connection; what fails otherwise, the run's marks tell."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: _Server
+
+    def do_GET(self) -> None:
+        run = self.server.run
+        if run.marks:  # it asks for a second event: there is none
+            run.over.wait()
+            self.close_connection = True
+            return
+        while not run.pid:
+            time.sleep(0)
+        run.mark()
+        self._send(
+            run.event,
+            {
+                "Content-Type": "application/json",
+                "Lambda-Runtime-Aws-Request-Id": "00000000-0000-4000-8000-000000000000",
+                "Lambda-Runtime-Deadline-Ms": str(int(time.time() * 1000) + 15_000),
+                "Lambda-Runtime-Invoked-Function-Arn": "arn:aws:lambda:eu-west-1:123456789012:function:bench",
+                "Lambda-Runtime-Trace-Id": "Root=1-00000000-000000000000000000000000",
+            },
+        )
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        if self.path == "/":  # DynamoDB
+            self._send(self.server.item, {"Content-Type": "application/x-amz-json-1.0"})
+            return
+        run = self.server.run
+        if self.path.endswith("/response"):
+            run.mark()
+        self._send(b"{}", {}, 202)
+        run.end(body)
+
+    def _send(self, body: bytes, headers: Mapping[str, str], status: int = 200) -> None:
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+class Lambda:
+    """Starts functions as Lambda does."""
+
+    def __init__(self, server: _Server) -> None:
+        self._server = server
+        self._address = f"127.0.0.1:{server.server_port}"
+
+    def start(
+        self, handler: str, event: bytes, path: list[str], environment: Mapping[str, str], item: bytes = b"{}"
+    ) -> tuple[Mark, Mark, bytes]:
+        """A process's start and its first answer: (when it was ready, when it had answered, the answer).
+
+        `path` is where it imports from; DynamoDB answers it with `item`. Raises RuntimeError when the
+        function fails.
+        """
+        run = self._server.run = _Run(event)
+        self._server.item = item
+        variables = {
+            "PATH": os.environ["PATH"],
+            "PYTHONPATH": os.pathsep.join(path),
+            "AWS_LAMBDA_RUNTIME_API": self._address,
+            "AWS_LAMBDA_FUNCTION_NAME": "bench",
+            "AWS_LAMBDA_FUNCTION_VERSION": "1",
+            "AWS_LAMBDA_FUNCTION_MEMORY_SIZE": "512",
+            "AWS_REGION": "eu-west-1",
+            "AWS_DEFAULT_REGION": "eu-west-1",
+            "AWS_ACCESS_KEY_ID": "pretended",
+            "AWS_SECRET_ACCESS_KEY": "pretended",
+            "AWS_SESSION_TOKEN": "pretended",
+            "AWS_ENDPOINT_URL_DYNAMODB": f"http://{self._address}",
+            **environment,
+        }
+        # -S: no site-packages, so that nothing is imported but from `path`.
+        command = [sys.executable, "-S", "-m", "awslambdaric", handler]
+        run.started = time.perf_counter()
+        process = subprocess.Popen(command, env=variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        run.pid = process.pid
+        threading.Thread(target=_wait, args=(process, run), daemon=True).start()
+        answered = run.over.wait(SECONDS)
+        process.kill()
+        output, _ = process.communicate()
+        if not answered or len(run.marks) != 2:
+            raise RuntimeError(
+                f"{handler} ended with {process.returncode}: {run.answer.decode()}\n{output.decode()}"
+            )
+        return run.marks[0], run.marks[1], run.answer
+
+
+def _wait(process: subprocess.Popen, run: _Run) -> None:
+    process.wait()
+    run.over.set()
+
+
+@contextmanager
+def lambda_service():
+    """A Lambda on a free port of loopback."""
+    server = _Server(("127.0.0.1", 0), _Handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield Lambda(server)
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
