@@ -182,7 +182,11 @@ def store(request, template):
 
 
 def _store(engine, template) -> Store:
-    made = Store(engine.table_name, engine.client)
+    with pytest.MonkeyPatch.context() as patch:
+        if engine.endpoint:
+            patch.setenv("AWS_ENDPOINT_URL_DYNAMODB", engine.endpoint)
+        own_client = repository_client.dynamodb_client.__wrapped__()
+    made = Store(engine.table_name, engine.client, own_client)
     create_table(made.client, template, engine.table_name)
     return made
 

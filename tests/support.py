@@ -101,7 +101,8 @@ def _whole(value: Any) -> Any:
 class Store:
     """One table, seen by the raw client: what the repository's words are checked against."""
 
-    def __init__(self, table_name: str, new_client: Callable[..., Any]) -> None:
+    def __init__(self, table_name: str, new_client: Callable[..., Any], own_client: Any) -> None:
+        """`new_client` makes plain clients of boto3, to look with; `own_client` is of the product's make."""
         self.table_name = table_name
         self.new_client = new_client
         self.client = new_client()
@@ -109,7 +110,7 @@ class Store:
         """Another writer: a repository over the raw client, neither counted nor interrupted."""
         self.calls: Counter[str] = Counter()
         """DynamoDB operations of `repository()`, since it was last asked for."""
-        self.watched = new_client()
+        self.watched = own_client
         self.watched.meta.events.register("before-call.dynamodb", self._count)
         self._before_write: Callable[[], object] = lambda: None
         self._times = 0
