@@ -45,12 +45,11 @@ async function openConsole() {
 
 // -- conversations ---------------------------------------------------------------------------------------
 
+class SignInOver extends Error {}
+
 async function call(method, path) {
   const response = await fetch(path, { method, headers: { Authorization: `Bearer ${accessToken()}` }, cache: "no-store" });
-  if (response.status === 401) {
-    askToSignIn();
-    throw new Error("Your sign-in has run out.");
-  }
+  if (response.status === 401) throw new SignInOver();
   if (!response.ok) throw new Error(`The service answered ${response.status}.`);
   return response.json();
 }
@@ -119,7 +118,8 @@ function attempt(action) {
       await action();
       if (accessToken()) at("notice").hidden = true;
     } catch (error) {
-      if (error.message !== "Your sign-in has run out.") tell(error instanceof TypeError ? "There is no connection." : error.message);
+      if (error instanceof SignInOver) askToSignIn();
+      else tell(error instanceof TypeError ? "There is no connection." : error.message);
     } finally {
       if (button) button.disabled = false;
     }
@@ -140,7 +140,11 @@ window.addEventListener("hashchange", () => {
 });
 
 start().catch((error) => {
+  if (error instanceof SignInOver) {
+    signOut();
+    show("welcome");
+    return askToSignIn();
+  }
   show(settings && !accessToken() ? "welcome" : "none");
-  const words = error instanceof TypeError ? "The service cannot be reached." : error.message;
-  tell(words, "Try again", () => location.reload());
+  tell(error instanceof TypeError ? "The service cannot be reached." : error.message, "Try again", () => location.reload());
 });

@@ -97,12 +97,22 @@ export class PreferencesClient {
   }
 
   async #call(method, path, options = {}) {
-    const first = await this.token({ renew: false });
-    const answer = await this.#send(method, path, first, options);
-    if (answer.status !== 401) return checked(answer);
-    const second = await this.token({ renew: true });
-    if (!second || second === first) return checked(answer);
+    const first = await this.#askForToken(false);
+    const answer = first && (await this.#send(method, path, first, options));
+    if (answer && answer.status !== 401) return checked(answer);
+    const second = await this.#askForToken(true);
+    if (!second || second === first) throw new RequestError("unauthorized", 401);
     return checked(await this.#send(method, path, second, options));
+  }
+
+  /** A provider that fails has no token to give. */
+  async #askForToken(renew) {
+    try {
+      return await this.token({ renew });
+    } catch (error) {
+      console.warn("preferences-panel: the token provider failed", error);
+      return null;
+    }
   }
 
   async #send(method, path, token, { body, headers = {}, signal }) {
@@ -112,7 +122,7 @@ export class PreferencesClient {
         method,
         headers: {
           Accept: "application/json",
-          ...(token ? { Authorization: `Bearer ${token}` } : {}),
+          Authorization: `Bearer ${token}`,
           ...(body === undefined ? {} : { "Content-Type": "application/json" }),
           ...headers,
         },

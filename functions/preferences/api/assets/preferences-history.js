@@ -28,7 +28,7 @@ export class HistoryView {
     this.shown = shown;
     if (!shown) return clearTimeout(this.#timer);
     this.refresh();
-    this.panel.store.refresh(); // the list's revision tells whether the history has caught up
+    this.panel.store?.refresh(); // the list's revision tells whether the history has caught up
   }
 
   /** Lets go of what it knows: another conversation begins. */

@@ -195,7 +195,7 @@ export class PreferencesPanel extends HTMLElement {
       set(tab, "tabindex", own === name ? 0 : -1);
       page.hidden = own !== name;
     }
-    this.#history.show(name === "history" && Boolean(this.#store));
+    this.#history.show(name === "history");
   }
 
   // -- showing -------------------------------------------------------------------------------------------
@@ -279,10 +279,13 @@ export class PreferencesPanel extends HTMLElement {
 
   async #add() {
     const composer = this.#composer;
+    const store = this.#store;
+    if (!store) return;
     const draft = composer.read();
     composer.waiting = true;
     try {
-      const list = await this.#store.add(draft);
+      const list = await store.add(draft);
+      if (store !== this.#store) return; // another conversation is open by now
       const [{ outcome, position }] = list.outcomes ?? [{}];
       composer.write({ ...draft, title: "", subtitle: null });
       if (outcome === "duplicate") composer.message.show(`It is there already, as number ${position}.`, [], "calm");

@@ -34,6 +34,7 @@ export class PreferencesStore extends EventTarget {
   #failures = 0;
   #lastChange = 0;
   #awake = false;
+  #added = 0; // names rows that have no id yet
   #fresh = new Map(); // row id → {word, until}: what the agent has just done
 
   /** @param {import("./preferences-client.js").PreferencesClient} client */
@@ -68,11 +69,11 @@ export class PreferencesStore extends EventTarget {
   // -- the person's changes; each resolves to the fresh list or rejects with a RequestError -----------------
 
   add(draft) {
-    const key = `new-${crypto.randomUUID()}`;
     const now = new Date().toISOString();
-    const row = { ...draft, id: key, locked: false, created_by: "user", updated_by: "user", updated_at: now };
+    const row = { ...draft, id: `unsaved-${++this.#added}`, unsaved: true, locked: false, pending: "Saving" };
+    Object.assign(row, { created_by: "user", created_at: now, updated_by: "user", updated_at: now });
     return this.#enqueue({
-      show: (rows) => [...rows, { ...row, created_at: now, pending: "Saving", unsaved: true }],
+      show: (rows) => [...rows, row],
       send: () => this.#client.add([draft]),
     });
   }
@@ -153,22 +154,24 @@ export class PreferencesStore extends EventTarget {
   async #sendFirst() {
     const operation = this.#operations[0];
     operation.sent = true;
-    let settle;
+    let list = null;
+    let refusal = null;
     try {
-      const list = await this.#patiently(operation.send);
-      this.#accept(list, operation);
-      settle = () => operation.resolve(list);
+      list = await this.#patiently(operation.send);
     } catch (error) {
-      // An unknown outcome comes with the list as it now is, where the server could read it
-      if (Array.isArray(error.problem?.preferences)) this.#accept(error.problem, operation);
-      settle = () => operation.reject(error);
+      refusal = error;
+      // An unknown outcome comes with the list as it now is, where the service could read it
+      if (Array.isArray(error.problem?.preferences)) list = error.problem;
     }
     // In one go, so that no one sees the list without both the pending row and the stored one, or with both
     this.#operations.shift();
     this.#epoch++;
-    settle();
+    if (list) this.#accept(list, operation);
+    if (refusal) operation.reject(refusal);
+    else operation.resolve(list);
     this.#changed();
-    this.refresh(); // looks at once for what else happened meanwhile; after a failure, for what is true
+    if (refusal) this.refresh(); // what is true now?
+    else if (!this.#poll) this.#schedule();
   }
 
   async #patiently(send) {
@@ -210,7 +213,10 @@ export class PreferencesStore extends EventTarget {
       if (poll.signal.aborted) return;
       this.#failed(error);
     } finally {
-      if (this.#poll === poll) this.#schedule();
+      if (this.#poll === poll) {
+        this.#poll = null;
+        this.#schedule();
+      }
     }
   }
 
