@@ -330,6 +330,15 @@ class TestADeletedThread:
             (7, "You started this list"),
         ]
 
+    def test_shows_pages_of_its_present_life_and_no_empty_ones_after_them(self, feed, repo, thread_id, told):
+        feed.catch_up(thread_id)
+        repo.delete_thread(thread_id, ADA)
+        repo.register_thread(thread_id, ADA)
+        repo.add_preferences_bulk(thread_id, drafts("Anew"), ADA)
+        assert feed.hand_over(*feed.records(thread_id)[-2:]) == []  # and the tombstone is still to come
+        assert [*feed.entries(thread_id)] == [1, 2, 3, 4, 5, 7, 8]
+        assert pages(Door(thread_id), "limit=1") == [[8], [7]]
+
     def test_keeps_the_entries_of_its_next_life_whatever_of_the_last_one_comes_again(
         self, feed, repo, thread_id, told
     ):
