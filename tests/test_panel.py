@@ -272,8 +272,11 @@ class TestTheList:
         expect(panel.row("Budget under 950").locator(".fresh")).to_have_text("changed")
         expect(panel.row("Near the station").locator(".fresh")).to_have_text("new")
         expect(panel.root.locator(".fresh:visible")).to_have_count(2)
-        panel.page.clock.run_for(61_000)
+        panel.page.clock.run_for(1_000)
+        expect(panel.root.locator(".news")).to_contain_text("By the agent")
+        panel.page.clock.run_for(60_000)
         expect(panel.root.locator(".fresh:visible")).to_have_count(0)
+        expect(panel.root.locator(".news")).to_have_text("")
 
     def test_the_agents_changes_arrive_by_themselves(self, panel):
         panel.agent_adds("Late check-out")
@@ -519,7 +522,8 @@ class TestHistory:
     def test_grows_while_it_is_open_and_reads_on_by_pages(self, open_panel):
         panel = open_panel([])
         for number in range(23):
-            panel.api("POST", "/preferences", {"items": [{"title": f"Wish {number}"}]})
+            newest = panel.api("POST", "/preferences", {"items": [{"title": f"Wish {number}"}]})["revision"]
+        until(panel.page, lambda: panel.api("GET", "/history")["entries"][0]["revision"] == newest)
         panel.root.get_by_role("tab", name="History").click()
         entries = panel.root.locator(".entry")
         expect(entries).to_have_count(20)
@@ -902,6 +906,7 @@ class TestAssistiveTechnology:
         expect(panel.live).to_have_text(
             "By the agent: 2 preferences added, 1 preference changed. 1 preference removed."
         )
+        expect(panel.root.locator(".news")).to_have_text(panel.live.inner_text())  # seen as well as heard
         panel.refresh()
         panel.refresh()
         expect(panel.button("Edit A quiet room")).to_be_focused()

@@ -36,7 +36,9 @@ export class AgentConsole {
    * @param {{path: string, identity: () => {thread_id: string, user_id: string}, answered: () => void}} options
    */
   constructor({ path, identity, answered }) {
-    Object.assign(this, { path, identity, answered });
+    this.path = path;
+    this.identity = identity;
+    this.answered = answered;
     this.tools = Object.keys(ARGUMENT).map((tool) => this.#toolChoice(tool));
     this.examples = h("div", { class: "examples" });
     this.argumentName = h("label", { for: "console-argument" });
@@ -202,7 +204,7 @@ export class AgentConsole {
   }
 
   #show(tool, raw, ok) {
-    const answer = ok ? readAnswer(raw) : { tone: "refused", text: "The local stack refused the event.", raw };
+    const answer = ok ? readAnswer(raw) : { tone: "refused", text: "The local stack refused the event.", raw, outcomes: [] };
     this.#follow(tool, answer);
     const line = h(
       "li", { class: "answer", "data-tone": answer.tone },

@@ -39,7 +39,11 @@ export class RequestError extends Error {
    */
   constructor(code, status, problem, wait = 0) {
     super(explain(code, problem));
-    Object.assign(this, { name: "RequestError", code, status, problem: problem ?? {}, wait });
+    this.name = "RequestError";
+    this.code = code;
+    this.status = status;
+    this.problem = problem ?? {};
+    this.wait = wait;
   }
 
   get repeatable() {

@@ -27,6 +27,7 @@ import { sheet } from "./preferences-style.js";
 const LOCK_EDITS = "preferences-panel.lock-edits";
 const TICK = 15_000; // how often "3 minutes ago" is looked at
 const GATHER = 800; // announcements within this time become one
+const NEWS_FOR = 45_000; // how long the last news stays in the heading
 
 export class PreferencesPanel extends HTMLElement {
   static observedAttributes = ["api-base", "thread-id"];
@@ -40,8 +41,9 @@ export class PreferencesPanel extends HTMLElement {
   #saying = [];
   #sayTimer = 0;
   #news = { added: 0, changed: 0, removed: 0 };
+  #newsUntil = 0;
   // the parts of the page that change
-  #composer; #history; #count; #trouble; #notice; #lockEdits; #lockAll; #unlockAll; #empty; #live;
+  #composer; #history; #count; #trouble; #notice; #lockEdits; #lockAll; #unlockAll; #empty; #live; #newsLine;
   #listTab; #historyTab; #listPage; #historyPage;
   #sections = {};
 
@@ -112,6 +114,7 @@ export class PreferencesPanel extends HTMLElement {
     this.#store = null;
     this.#rows.clear();
     this.#notice.clear();
+    say(this.#newsLine, "");
     this.#history.forget();
     if (threadId && this.#token && this.#connected) {
       const client = new PreferencesClient(this.getAttribute("api-base") ?? "", threadId, (hint) => this.#token(hint));
@@ -130,9 +133,11 @@ export class PreferencesPanel extends HTMLElement {
     else this.#store?.wake();
   }
 
+  /** Times move on, and the marks of what the agent has just done fade. */
   #tick() {
     refreshTimes(this.shadowRoot);
-    this.render(); // marks of what the agent has just done fade
+    if (Date.now() > this.#newsUntil) say(this.#newsLine, "");
+    this.render();
   }
 
   // -- building ------------------------------------------------------------------------------------------
@@ -140,7 +145,8 @@ export class PreferencesPanel extends HTMLElement {
   #build(root) {
     this.#composer = new DraftForm({ titleHint: "Something the agent should know", submit: "Add", onsubmit: () => this.#add() });
     this.#history = new HistoryView(this);
-    this.#count = h("p", { class: "count", part: "status" });
+    this.#count = h("span", {});
+    this.#newsLine = h("span", { class: "news", part: "news", "aria-hidden": "true" }); // heard from the live region
     this.#trouble = h("p", { class: "trouble", part: "trouble", role: "status", hidden: true });
     this.#notice = new Message();
     this.#lockEdits = h("input", { type: "checkbox", checked: recall(), onchange: () => remember(this.#lockEdits.checked) });
@@ -165,7 +171,7 @@ export class PreferencesPanel extends HTMLElement {
         h("header", { class: "head", part: "header" },
           h("h2", {}, "Preferences"),
           h("div", { class: "tabs", role: "tablist", "aria-label": "View" }, this.#listTab, this.#historyTab),
-          this.#count),
+          h("p", { class: "count", part: "status" }, this.#count, this.#newsLine)),
         this.#trouble, this.#notice.element, this.#listPage, this.#historyPage, this.#live,
         h("p", { id: "move-help", hidden: true }, "Arrow up and arrow down move it; pressing shows buttons.")),
     );
@@ -412,7 +418,12 @@ export class PreferencesPanel extends HTMLElement {
   #gather() {
     clearTimeout(this.#sayTimer);
     this.#sayTimer = setTimeout(() => {
-      const text = [...this.#saying, ...newsOf(this.#news)].join(" ");
+      const news = newsOf(this.#news);
+      const text = [...this.#saying, ...news].join(" ");
+      if (news.length) {
+        say(this.#newsLine, news.join(" "));
+        this.#newsUntil = Date.now() + NEWS_FOR;
+      }
       this.#saying = [];
       this.#news = { added: 0, changed: 0, removed: 0 };
       if (!text) return;

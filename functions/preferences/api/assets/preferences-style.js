@@ -42,6 +42,7 @@ button[aria-disabled="true"] { cursor: default; opacity: .45; }
 .head { display: grid; grid-template-columns: 1fr auto; gap: 2px 12px; align-items: center; }
 h2 { font-size: 1.2rem; line-height: 1.3; font-weight: 650; letter-spacing: -.012em; }
 .count { grid-column: 1 / -1; color: var(--_muted); font-size: .8125rem; min-block-size: 1.45em; }
+.news { color: var(--_agent); margin-inline-start: 10px; }
 .tabs { display: flex; gap: 2px; padding: 2px; border-radius: 9px; background: var(--_hover); }
 .tab { padding: 3px 12px; font-size: .8125rem; line-height: 1.5; color: var(--_muted); }
 .tab[aria-selected="true"] { background: var(--_paper); color: var(--_ink); font-weight: 600; box-shadow: 0 0 0 1px var(--_line); }
@@ -182,7 +183,8 @@ ins { text-decoration: none; color: var(--_ink); }
   .grip { opacity: 1; }
 }
 @media (forced-colors: active) {
-  .tool, .tab[aria-selected="true"], .lock[aria-pressed="true"] { border: 1px solid ButtonText; }
+  .tool, .solid, .tab[aria-selected="true"] { border: 1px solid ButtonText; }
+  .lock[aria-pressed="true"] { forced-color-adjust: none; background: Highlight; color: HighlightText; }
   .row[data-drop]::after { background: Highlight; }
 }
 @media (prefers-reduced-motion: no-preference) {
