@@ -188,6 +188,10 @@ class TestTheFunctions:
         ]
         assert "Api" not in json.dumps(variables).replace("ApiRole", "")
 
+    def test_never_log_whole_events(self, template):
+        for made in template.functions.values():
+            assert not {"POWERTOOLS_LOGGER_LOG_EVENT", "POWERTOOLS_DEV"} & set(made.environment)
+
     def test_end_before_the_api_gives_up_waiting(self, template):
         assert template.functions["ApiFunction"].timeout < 30
 
