@@ -105,20 +105,26 @@ def read_thread(thread_id: str, item: Item | None) -> Thread:
     )
 
 
+# Worked out once: these are made for every row of every list.
+_ROW_FIELDS = frozenset(Preference.model_fields)
+_WHERE_MISSING = {
+    "title": "",
+    "rank": 0,
+    "added": 0,
+    "changed": 0,
+    "created_by": "user",
+    "created_at": "",
+    "updated_by": "user",
+    "updated_at": "",
+}
+
+
 def _row(preference_id: str, fields: dict[str, Any]) -> Preference:
     kind = fields.get("kind")
-    known = {name: fields[name] for name in Preference.model_fields if name in fields}
     return Preference(
         **{
-            "title": "",
-            "rank": 0,
-            "added": 0,
-            "changed": 0,
-            "created_by": "user",
-            "created_at": "",
-            "updated_by": "user",
-            "updated_at": "",
-            **known,
+            **_WHERE_MISSING,
+            **{name: value for name, value in fields.items() if name in _ROW_FIELDS},
             "id": preference_id,
             "kind": kind if kind in ("hard", "soft") else "hard",
             # What isn't stored as false is locked: an agent's condition asks for false, so none can touch it.
