@@ -381,6 +381,14 @@ class TestAChangeThatIsNotInTheHistory:
         with pytest.raises(ChangeNotFound):
             repo.undo(thread_id, 4, ADA)
 
+    def test_went_with_the_thread_and_is_not_awaited(self, feed, repo, thread_id):
+        repo.delete_thread(thread_id, ADA)
+        repo.register_thread(thread_id, ADA)
+        assert feed.hand_over(*feed.records(thread_id)[:-1]) == []
+        assert feed.entries(thread_id) == {}
+        with pytest.raises(ChangeNotFound):
+            repo.undo(thread_id, 3, ADA)
+
     def test_is_no_reason_to_write_when_the_time_is_over(self, store, feed, repo, thread_id):
         repo.remove_preferences(thread_id, [1], AGENT)
         feed.catch_up(thread_id)
