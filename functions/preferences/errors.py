@@ -24,8 +24,9 @@ and models, and never holds what was sent.
 
 from __future__ import annotations
 
+import traceback
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -149,3 +150,16 @@ class OutcomeUnknown(Unavailable):
 class HistoryNotReady(Unavailable):
     code = "not_ready"
     message = "this change is not in the history yet: try again in a moment"
+
+
+def describe_fault(fault: Exception) -> dict[str, Any]:
+    """What a log may say of what is no refusal: type and place, and AWS's word for it.
+
+    Never the exception's own text: it may hold what people wrote.
+    """
+    response = getattr(fault, "response", None)
+    return {
+        "error": type(fault).__name__,
+        "aws_error": response.get("Error", {}).get("Code") if isinstance(response, dict) else None,
+        "stack": [f"{at.filename}:{at.lineno} {at.name}" for at in traceback.extract_tb(fault.__traceback__)],
+    }

@@ -8,13 +8,13 @@ together with what was behind it, nothing else is missing.
 """
 
 import time
-import traceback
 from collections.abc import Mapping
 from typing import Any, Protocol
 
 from aws_lambda_powertools import Logger
 
 from preferences import rules
+from preferences.errors import describe_fault
 from preferences.repository import History, open_repository, read_images
 
 logger = Logger()
@@ -51,7 +51,7 @@ def _taken(record: Any, history: History) -> bool:
     try:
         _take(record, history)
     except Exception as fault:
-        _log_fault(fault)
+        logger.error("fault", **describe_fault(fault))
         return False
     return True
 
@@ -71,14 +71,3 @@ def _sequence_number(record: Any) -> str:
         return str(record["dynamodb"]["SequenceNumber"])
     except (KeyError, TypeError):
         return ""
-
-
-def _log_fault(fault: Exception) -> None:
-    """Type and place, and AWS's word for it: an exception's own text may hold what people wrote."""
-    response = getattr(fault, "response", None)
-    logger.error(
-        "fault",
-        error=type(fault).__name__,
-        aws_error=response.get("Error", {}).get("Code") if isinstance(response, dict) else None,
-        stack=[f"{at.filename}:{at.lineno} {at.name}" for at in traceback.extract_tb(fault.__traceback__)],
-    )

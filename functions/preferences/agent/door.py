@@ -3,24 +3,20 @@
 import math
 import os
 import time
-import traceback
 from collections import Counter
 from collections.abc import Mapping
 from functools import cache
-from typing import NamedTuple, TypeGuard
+from typing import NamedTuple
 
 from aws_lambda_powertools import Logger
 
 from preferences import metrics, render
 from preferences.agent.arguments import decode
 from preferences.agent.envelopes import Answer, ToolCall, recognise
-from preferences.errors import InvalidInput
-from preferences.model import Thread, is_thread_id
+from preferences.errors import InvalidInput, describe_fault
+from preferences.model import Thread, is_thread_id, is_user_id
 from preferences.repository import open_repository
 from preferences.tools import TOOLS, Envelope, PreferenceTools
-
-MAX_USER_ID = 255
-"""Characters of a `sub`: OpenID Connect Core 1.0, section 2."""
 
 NO_THREAD = (
     "thread_id is missing or malformed: the application sets it as a session attribute, "
@@ -64,7 +60,7 @@ def handler(event: object, context: object) -> Answer:
         told = _told(call, context)
         block = render.block(told.thread) if told.thread else None
     except Exception as fault:
-        _log_fault(fault)
+        logger.error("fault", **describe_fault(fault))
         told = _refusal(
             "internal_error",
             "the tool failed: call list_preferences to see what is stored before trying again",
@@ -103,9 +99,9 @@ def _told(call: ToolCall | None, context: object) -> _Told:
         return _refusal("unknown_tool", f"there is no such tool; there are {', '.join(TOOLS)}")
     identity = call.identity()
     thread_id, user_id = identity.get("thread_id"), identity.get("user_id")
-    if not (isinstance(thread_id, str) and is_thread_id(thread_id)):
+    if not is_thread_id(thread_id):
         return _refusal("missing_identity", NO_THREAD)
-    if not (_is_user_id(user_id) or (user_id is None and _may_go_without_user(identity))):
+    if not (is_user_id(user_id) or (user_id is None and _may_go_without_user(identity))):
         return _refusal("missing_identity", NO_USER)
     try:
         arguments = decode(tool.args_schema, call.arguments())
@@ -114,15 +110,6 @@ def _told(call: ToolCall | None, context: object) -> _Told:
     repository = open_repository(lambda: _seconds_left(context))
     tools = PreferenceTools(thread_id, repository, user_id=user_id, agent_id=call.agent_id)
     return _Told(tools.call(tool.name, arguments), tools.thread, repository.retries)
-
-
-def _is_user_id(value: object) -> TypeGuard[str]:
-    return (
-        isinstance(value, str)
-        and 0 < len(value) <= MAX_USER_ID
-        and value.isprintable()
-        and not value.isspace()
-    )
 
 
 def _may_go_without_user(identity: Mapping[str, object]) -> bool:
@@ -143,14 +130,3 @@ def _seconds_left(context: object) -> float:
 
 def _refusal(code: str, message: str) -> _Told:
     return _Told({"ok": False, "error": {"code": code, "message": message}})
-
-
-def _log_fault(fault: Exception) -> None:
-    """Type and place, and AWS's word for it: an exception's own text may hold what people wrote."""
-    response = getattr(fault, "response", None)
-    logger.error(
-        "fault",
-        error=type(fault).__name__,
-        aws_error=response.get("Error", {}).get("Code") if isinstance(response, dict) else None,
-        stack=[f"{at.filename}:{at.lineno} {at.name}" for at in traceback.extract_tb(fault.__traceback__)],
-    )

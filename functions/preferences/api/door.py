@@ -6,7 +6,6 @@ exceptions, comma-split query values and 422 for faults of ours would have to be
 """
 
 import time
-import traceback
 from collections.abc import Mapping
 from typing import Any, Protocol
 
@@ -16,7 +15,7 @@ from preferences import metrics
 from preferences.api.http import Request, Response
 from preferences.api.problems import NoSuchRoute, fault_response, refusal_response
 from preferences.api.routes import ROUTES, Route
-from preferences.errors import PreferencesError
+from preferences.errors import PreferencesError, describe_fault
 
 logger = Logger()
 
@@ -69,16 +68,5 @@ def _answer(route: Route | None, request: Request) -> Response:
     except PreferencesError as refusal:
         return refusal_response(refusal)
     except Exception as fault:
-        _log_fault(fault)
+        logger.error("fault", **describe_fault(fault))
         return fault_response()
-
-
-def _log_fault(fault: Exception) -> None:
-    """Type and place, and AWS's word for it: an exception's own text may hold what people wrote."""
-    response = getattr(fault, "response", None)
-    logger.error(
-        "fault",
-        error=type(fault).__name__,
-        aws_error=response.get("Error", {}).get("Code") if isinstance(response, dict) else None,
-        stack=[f"{at.filename}:{at.lineno} {at.name}" for at in traceback.extract_tb(fault.__traceback__)],
-    )

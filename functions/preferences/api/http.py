@@ -24,17 +24,16 @@ from preferences.errors import (
     PreferencesError,
     ThreadNotFound,
 )
-from preferences.model import Caller, is_thread_id, parse, strict_json
+from preferences.model import Caller, is_thread_id, is_user_id, parse, strict_json
 from preferences.repository import PreferenceRepository, open_repository
 
 Model = TypeVar("Model", bound=BaseModel)
 
-MAX_BODY = 256 * 1024
-"""Bytes of a body, decoded: twice what the largest batch takes in UTF-8."""
+MAX_BODY = 512 * 1024
+"""Bytes of a body, decoded. The largest batch fits, also where each character is spelt `\\ud83c\\udf55`."""
 MAX_PAGE = 100
 DEFAULT_PAGE = 50
 
-_MAX_SUB = 255  # OpenID Connect's bound; far below what an index key of DynamoDB holds
 _ROW_ID = re.compile(r"[0-9A-Za-z_-]{1,64}")
 _REVISION_TAG = re.compile(r'"(0|[1-9][0-9]{0,14})"')
 _TAG = re.compile(r'(?:W/)?("[^"]*")')
@@ -76,7 +75,7 @@ class Request:
         """
         claims = _inside(self.event, "requestContext", "authorizer", "jwt", "claims")
         sub = _inside(claims, "sub")
-        if not isinstance(sub, str) or not 0 < len(sub) <= _MAX_SUB or not sub.isprintable() or sub.isspace():
+        if not is_user_id(sub):
             raise Unauthorized
         if _inside(claims, "token_use") not in (None, "access"):
             raise Unauthorized

@@ -4,7 +4,7 @@ import re
 import secrets
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Annotated, Any, Literal, TypedDict, cast
+from typing import Annotated, Any, Literal, TypedDict, TypeGuard, cast
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
@@ -16,6 +16,7 @@ MAX_TITLE = 120
 MAX_SUBTITLE = 500
 MAX_BATCH = 50
 MAX_REASONING = 1000
+MAX_USER_ID = 255
 
 THREAD_ID = re.compile(r"[0-9A-Za-z._:-]{2,100}")
 """Every thread id, at every door. No `#`, so that an id can't reach into another key."""
@@ -29,8 +30,15 @@ def new_id() -> str:
     return secrets.token_hex(16)
 
 
-def is_thread_id(text: object) -> bool:
+def is_thread_id(text: object) -> TypeGuard[str]:
     return isinstance(text, str) and THREAD_ID.fullmatch(text) is not None
+
+
+def is_user_id(text: object) -> TypeGuard[str]:
+    """Whether `text` can be a `sub`: at most 255 characters (OpenID Connect Core 1.0), all visible."""
+    return (
+        isinstance(text, str) and 0 < len(text) <= MAX_USER_ID and text.isprintable() and not text.isspace()
+    )
 
 
 class Frozen(BaseModel):

@@ -149,7 +149,6 @@ const ifMatch = (revision) => ({ "If-Match": `"${revision}"` });
 /** A proxy's HTML page, whatever its status, reads as nothing. */
 async function readJson(response) {
   const text = await response.text();
-  if (!/\bjson\b/.test(response.headers.get("Content-Type") ?? "")) return null;
   try {
     return JSON.parse(text);
   } catch {

@@ -223,19 +223,17 @@ export class RowView {
     try {
       await this.panel.store.edit(this.id, changes, base.revision);
     } catch (error) {
-      this.#reopen(draft, base, error);
+      this.#reopen(base, error);
     } finally {
       this.saving = false;
     }
   }
 
-  /** The text was not taken: it comes back, as it was written, with what can be done about it. */
-  #reopen(draft, base, error) {
-    const { title } = this.form;
+  /** The text was not taken: its form comes back as it was left, with what can be done about it. */
+  #reopen(base, error) {
     this.panel.failed(error, "Not saved");
     this.base = base;
-    this.#turn("writing", title);
-    this.form.write(draft);
+    this.#turn("writing", this.form.title);
     if (error.code === "precondition_failed" && error.problem.current) this.#meet(error.problem.current);
     else if (error.code === "not_found") this.#loseRow();
     else this.form.message.show(`Not saved: ${error.message}.`, [["Try again", () => this.form.element.requestSubmit()]]);
