@@ -5,7 +5,7 @@ import io
 import itertools
 import json
 import time
-from datetime import datetime
+from datetime import UTC, datetime
 
 import pytest
 from botocore.exceptions import ClientError
@@ -219,6 +219,19 @@ class TestTheLargestChange:
         assert [*kept] == [1, 2, 3, 4, 5]
         assert max(size_of(entry) for entry in kept.values()) < 400 * 1024
 
+    def test_would_fit_if_it_rewrote_fifty_rows_and_locked_and_moved_all(self, feed, repo, thread_id):
+        rows = [a_row(LONG * 120, id=f"{n:032}", subtitle=LONG * 500, rank=n) for n in range(100)]
+        other = {"title": "Z" + LONG * 119, "subtitle": "Z" + LONG * 499, "kind": "hard"}
+        new = [so(r, **(other if n < 50 else {}), locked=True, rank=r.rank + 1) for n, r in enumerate(rows)]
+        change = Change(
+            id=new_id(), actor="agent", who="a" * 255, action="edit", reasoning=LONG * 1000, at=now()
+        )
+        entry = entry_of(a_thread(*rows, revision=0), a_thread(*new, revision=1, last_change=change))
+        repo.history.put(thread_id, entry)
+        [kept] = feed.entries(thread_id).values()
+        assert len(kept["rows"]) == 100
+        assert size_of(kept) < 400 * 1024
+
     def test_fits_a_page_of_itself_into_an_answer(self, feed, repo, thread_id, full):
         quotes = [IndexedEdit(index=n, title='"' * 120, subtitle='"' * 500) for n in range(1, 51)]
         longest = [IndexedEdit(index=n, **LONGEST) for n in range(1, 51)]
@@ -233,6 +246,10 @@ class TestTheLargestChange:
             seen += [entry["revision"] for entry in answer.json["entries"]]
             query = answer.json["next"] and f"limit=100&cursor={answer.json['next']}"
         assert seen == [*range(11, 0, -1)]
+
+
+def now() -> str:
+    return datetime.now(UTC).isoformat().replace("+00:00", "Z")
 
 
 def size_of(value) -> int:
