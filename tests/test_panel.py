@@ -843,7 +843,8 @@ class TestFocus:
     def test_caret_and_draft_survive_every_refresh(self, panel):
         _, editor = panel.edit("A quiet room")
         editor.title.fill("A very quiet room")
-        editor.title.evaluate("field => { field.setSelectionRange(7, 7); field.own = true }")
+        editor.title.evaluate("field => { field.setSelectionRange(7, 7); field.blurs = 0 }")
+        editor.title.evaluate("field => field.addEventListener('blur', () => field.blurs++)")
         panel.agent_adds("Sea view", {"title": "Direct trains", "kind": "hard"})
         panel.agent_updates({"index": 4, "title": "Aisle seat"})
         panel.agent_removes(2)
@@ -851,13 +852,23 @@ class TestFocus:
         panel.refresh()
         expect(panel.row("Aisle seat")).to_be_visible()
         expect(editor.title).to_be_focused()
-        assert editor.title.evaluate("field => [field.own, field.value, field.selectionStart]") == [
-            True,
+        assert editor.title.evaluate("field => [field.blurs, field.value, field.selectionStart]") == [
+            0,
             "A very quiet room",
             7,
         ]
         panel.page.keyboard.type("dead ")
         expect(editor.title).to_have_value("A very dead quiet room")
+
+    def test_a_form_in_use_does_not_wander_when_its_row_goes_over_to_the_other_kind(self, panel):
+        row, editor = panel.edit("Window seat")
+        editor.title.fill("Aisle seat")
+        panel.agent_updates({"index": 4, "kind": "hard"})
+        panel.refresh()
+        expect(row.get_by_text("Changed by the agent while you were writing:")).to_be_visible()
+        expect(panel.root.locator(".section[data-kind=soft]").get_by_label("Title")).to_be_focused()
+        editor.again.click()
+        panel.shows("Budget under 900", "No night flights", "Aisle seat", "A quiet room")
 
     def test_stays_on_a_button_whose_row_goes_over_to_the_other_kind(self, panel):
         panel.button("Lock Window seat").focus()
