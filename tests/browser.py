@@ -19,6 +19,7 @@ LOCK = "**/preferences/*/lock"
 FLAGS = [
     "--no-sandbox",  # root, in a container
     "--disable-gpu",
+    "--in-process-gpu",
     "--disable-quic",
     "--no-first-run",
     "--disable-background-networking",

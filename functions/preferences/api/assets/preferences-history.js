@@ -28,7 +28,7 @@ export class HistoryView {
     this.shown = shown;
     if (!shown) return clearTimeout(this.#timer);
     this.refresh();
-    this.panel.store?.refresh(); // the list's revision tells whether the history has caught up
+    this.panel.store()?.refresh(); // the list's revision tells whether the history has caught up
   }
 
   /** Lets go of what it knows: another conversation begins. */
@@ -40,17 +40,17 @@ export class HistoryView {
 
   /** Reads the newest page again, until it has caught up with the list. */
   async refresh(tries = LOOK_AGAIN.times) {
-    if (!this.shown || !this.panel.store) return;
+    if (!this.shown || !this.panel.store()) return;
     clearTimeout(this.#timer);
     const read = ++this.#reads;
     try {
-      const { entries, next } = await this.panel.store.history();
+      const { entries, next } = await this.panel.store().history();
       if (read !== this.#reads) return;
       const known = this.#entries.size > 0 && entries.some((entry) => this.#entries.has(entry.revision));
       if (!known) this.#cursor = next; // the first page, or so much is new that the pages do not join
       this.#take(entries, !known);
       this.message.clear();
-      const behind = (entries[0]?.revision ?? 0) < this.panel.store.revision;
+      const behind = (entries[0]?.revision ?? 0) < this.panel.store().revision;
       if (behind && tries > 1) this.#timer = setTimeout(() => this.refresh(tries - 1), LOOK_AGAIN.after);
     } catch (error) {
       if (read !== this.#reads) return;
@@ -62,7 +62,7 @@ export class HistoryView {
   async #older() {
     set(this.more, "aria-disabled", "true");
     try {
-      const { entries, next } = await this.panel.store.history(this.#cursor);
+      const { entries, next } = await this.panel.store().history(this.#cursor);
       this.#cursor = next;
       this.#take(entries, false);
     } catch (error) {
@@ -110,7 +110,7 @@ export class HistoryView {
     set(button, "aria-disabled", "true");
     message.clear();
     try {
-      await this.panel.store.undo(entry.revision);
+      await this.panel.store().undo(entry.revision);
       this.panel.announce(`Undone: ${entry.summary}`);
     } catch (error) {
       this.panel.failed(error, "Not undone");

@@ -47,6 +47,18 @@ export class PreferencesPanel extends HTMLElement {
   #listTab; #historyTab; #listPage; #historyPage;
   #sections = {};
 
+  /** What rows and history ask of the panel, and a host page has no use for. @type {import("./preferences-row.js").Panel} */
+  #inside = {
+    store: () => this.#store,
+    lockEdits: () => this.#lockEdits.checked,
+    announce: (text) => this.#announce(text),
+    failed: (error, doing) => this.#failed(error, doing),
+    render: () => this.#render(),
+    step: (id, by) => this.#step(id, by),
+    grab: (event, view) => this.#grab(event, view),
+    leave: (view) => this.#leave(view),
+  };
+
   constructor() {
     super();
     const root = this.attachShadow({ mode: "open" });
@@ -121,11 +133,11 @@ export class PreferencesPanel extends HTMLElement {
       const store = (this.#store = new PreferencesStore(client));
       const ours = (listener) => (event) => store === this.#store && listener(event.detail);
       store.addEventListener("list", ours((detail) => this.#onList(threadId, detail)));
-      store.addEventListener("trouble", ours((error) => error && this.failed(error, "Not refreshed")));
-      store.addEventListener("change", ours(() => this.render()));
+      store.addEventListener("trouble", ours((error) => error && this.#failed(error, "Not refreshed")));
+      store.addEventListener("change", ours(() => this.#render()));
       this.#watch();
     }
-    this.render();
+    this.#render();
   }
 
   #watch() {
@@ -137,14 +149,14 @@ export class PreferencesPanel extends HTMLElement {
   #tick() {
     refreshTimes(this.shadowRoot);
     if (Date.now() > this.#newsUntil) say(this.#newsLine, "");
-    this.render();
+    this.#render();
   }
 
   // -- building ------------------------------------------------------------------------------------------
 
   #build(root) {
     this.#composer = new DraftForm({ titleHint: "Something the agent should know", submit: "Add", onsubmit: () => this.#add() });
-    this.#history = new HistoryView(this);
+    this.#history = new HistoryView(this.#inside);
     this.#count = h("span", {});
     this.#newsLine = h("span", { class: "news", part: "news", "aria-hidden": "true" }); // heard from the live region
     this.#trouble = h("p", { class: "trouble", part: "trouble", role: "status", hidden: true });
@@ -207,7 +219,7 @@ export class PreferencesPanel extends HTMLElement {
   // -- showing -------------------------------------------------------------------------------------------
 
   /** Brings the page up to date, once for however many reasons there were. */
-  render() {
+  #render() {
     if (this.#drawing) return;
     this.#drawing = true;
     queueMicrotask(() => {
@@ -220,7 +232,7 @@ export class PreferencesPanel extends HTMLElement {
     const store = this.#store;
     const rows = store?.rows ?? [];
     const shown = new Map(rows.map((row) => [row.id, row]));
-    for (const row of rows) if (!this.#rows.has(row.id)) this.#rows.set(row.id, new RowView(row.id, this));
+    for (const row of rows) if (!this.#rows.has(row.id)) this.#rows.set(row.id, new RowView(row.id, this.#inside));
     for (const [id, view] of this.#rows) {
       if (shown.has(id)) view.show(shown.get(id));
       else if (view.lingers) view.show(null);
@@ -240,7 +252,7 @@ export class PreferencesPanel extends HTMLElement {
   }
 
   #drop(id, view) {
-    this.leave(view);
+    this.#leave(view);
     view.element.remove();
     this.#rows.delete(id);
   }
@@ -295,10 +307,10 @@ export class PreferencesPanel extends HTMLElement {
       const [{ outcome, position }] = list.outcomes ?? [{}];
       composer.write({ ...draft, title: "", subtitle: null });
       if (outcome === "duplicate") composer.message.show(`It is there already, as number ${position}.`, [], "calm");
-      else this.announce(`Added as number ${position ?? list.preferences.length}.`);
+      else this.#announce(`Added as number ${position ?? list.preferences.length}.`);
       if (composer.element.contains(this.shadowRoot.activeElement)) composer.title.focus();
     } catch (error) {
-      this.failed(error, "Not saved");
+      this.#failed(error, "Not saved");
       composer.message.show(`Not saved: ${error.message}.`, [["Try again", () => composer.element.requestSubmit()]]);
     } finally {
       composer.waiting = false;
@@ -311,22 +323,22 @@ export class PreferencesPanel extends HTMLElement {
     this.#notice.clear();
     try {
       await this.#store.lockAll(locked);
-      this.announce(locked ? "All are locked." : "All are unlocked.");
+      this.#announce(locked ? "All are locked." : "All are unlocked.");
     } catch (error) {
       this.#tellFailure(error, locked ? "Not locked" : "Not unlocked", () => this.#setAll(locked));
     }
   }
 
   /** Moves a row by one among those of its kind. */
-  step(id, by) {
+  #step(id, by) {
     const own = this.#neighbours(id);
     const target = own[own.findIndex((row) => row.id === id) + by];
     if (target) this.#place(id, target.id, by < 0 ? "before" : "after");
-    else this.announce(by < 0 ? "It is the first." : "It is the last.");
+    else this.#announce(by < 0 ? "It is the first." : "It is the last.");
   }
 
   /** Begins to drag a row. */
-  grab(event, view) {
+  #grab(event, view) {
     drag(event, view.element, (target, side) => {
       const other = [...this.#rows.values()].find((row) => row.element === target);
       if (other) this.#place(view.id, other.id, side);
@@ -349,19 +361,15 @@ export class PreferencesPanel extends HTMLElement {
     this.#notice.clear();
     try {
       const saved = this.#store.order(ids);
-      this.announce(`Number ${ids.indexOf(id) + 1} of ${ids.length}.`, true);
+      this.#announce(`Number ${ids.indexOf(id) + 1} of ${ids.length}.`, true);
       await saved;
     } catch (error) {
       this.#tellFailure(error, "Not moved", () => this.#place(id, targetId, side));
     }
   }
 
-  lockEdits() {
-    return this.#lockEdits.checked;
-  }
-
   /** Where focus goes when a row goes: to the next one, the one before, or the new preference's field. */
-  leave(view) {
+  #leave(view) {
     if (!view.element.contains(this.shadowRoot.activeElement)) return;
     const all = Object.values(this.#sections).flatMap(({ list }) => [...list.children]);
     const at = all.indexOf(view.element);
@@ -369,10 +377,6 @@ export class PreferencesPanel extends HTMLElement {
     const stays = (element) => element !== view.element && views.get(element)?.face === "reading";
     const next = all.slice(at + 1).find(stays) ?? all.slice(0, at).reverse().find(stays);
     (next ? views.get(next).editButton : this.#composer.title).focus();
-  }
-
-  get store() {
-    return this.#store;
   }
 
   // -- what the list did ---------------------------------------------------------------------------------
@@ -396,7 +400,7 @@ export class PreferencesPanel extends HTMLElement {
   }
 
   /** @param {Error & {code?: string, status?: number}} error @param {string} doing what did not come about */
-  failed(error, doing) {
+  #failed(error, doing) {
     if (!error.code) console.error(error); // no refusal but a fault of ours
     const detail = { doing, code: error.code ?? "fault", status: error.status ?? 0, message: error.message };
     this.dispatchEvent(new CustomEvent("preferences-error", { detail, bubbles: true, composed: true }));
@@ -404,12 +408,12 @@ export class PreferencesPanel extends HTMLElement {
 
   /** For what concerns no single row or field. */
   #tellFailure(error, doing, again) {
-    this.failed(error, doing);
+    this.#failed(error, doing);
     this.#notice.show(`${doing}: ${error.message}.`, [["Try again", again], ["Dismiss", () => this.#notice.clear()]]);
   }
 
   /** Says something politely, together with what else there is to say just now. */
-  announce(text, only = false) {
+  #announce(text, only = false) {
     if (only) this.#saying = [];
     this.#saying.push(text);
     this.#gather();

@@ -7,7 +7,7 @@ import { DraftForm, Message, KINDS, FIELDS, difference } from "./preferences-for
 
 /**
  * What a row asks of its panel.
- * @typedef {{store: import("./preferences-store.js").PreferencesStore, lockEdits: () => boolean,
+ * @typedef {{store: () => import("./preferences-store.js").PreferencesStore|null, lockEdits: () => boolean,
  *   announce: (text: string) => void, failed: (error: Error, doing: string) => void, render: () => void,
  *   step: (id: string, by: number) => void, grab: (event: PointerEvent, row: RowView) => void,
  *   leave: (row: RowView) => void}} Panel
@@ -90,7 +90,7 @@ export class RowView {
   /** @param {any} row as the store shows it, or null when the list does not have it */
   show(row) {
     if (row) this.#read(row);
-    if (this.face === "writing") this.#compare(this.panel.store.stored(this.id));
+    if (this.face === "writing") this.#compare(this.panel.store().stored(this.id));
     if (this.face === "removed" && row) this.#turn("reading", this.editButton); // undone, here or elsewhere
     this.#faces();
   }
@@ -148,7 +148,7 @@ export class RowView {
     const locked = !this.row.locked;
     this.message.clear();
     try {
-      await this.panel.store.lock(this.id, locked);
+      await this.panel.store().lock(this.id, locked);
     } catch (error) {
       const doing = locked ? "Not locked" : "Still locked";
       this.panel.failed(error, doing);
@@ -178,7 +178,7 @@ export class RowView {
     this.message.clear();
     this.#clearConflict();
     this.gone = false;
-    this.base = this.panel.store.stored(this.id) ?? this.row;
+    this.base = this.panel.store().stored(this.id) ?? this.row;
     this.form.write(this.base);
     this.#turn("writing", this.form.title);
     this.form.title.focus();
@@ -221,7 +221,7 @@ export class RowView {
     this.#turn("reading", this.editButton);
     this.saving = true;
     try {
-      await this.panel.store.edit(this.id, changes, base.revision);
+      await this.panel.store().edit(this.id, changes, base.revision);
     } catch (error) {
       this.#reopen(base, error);
     } finally {
@@ -242,7 +242,7 @@ export class RowView {
 
   /** Looks, at each refresh, whether the row under the pen is still the one that the person started from. */
   #compare(stored) {
-    if (!this.panel.store.loaded || this.gone) return;
+    if (!this.panel.store().loaded || this.gone) return;
     if (!stored) this.#loseRow();
     else if (stored.revision > this.base.revision) this.#meet(stored);
   }
@@ -284,7 +284,7 @@ export class RowView {
   async #addAgain(draft) {
     this.form.waiting = true;
     try {
-      await this.panel.store.add(draft);
+      await this.panel.store().add(draft);
       this.#stopWriting();
     } catch (error) {
       this.panel.failed(error, "Not saved");
@@ -311,7 +311,7 @@ export class RowView {
     this.face = "removed";
     this.panel.leave(this);
     try {
-      const list = await this.panel.store.remove(this.id, revision);
+      const list = await this.panel.store().remove(this.id, revision);
       this.removal = list.revision;
       this.#sayRemoved("Removed");
       this.panel.announce(`Removed ${this.row.title}.`);
@@ -351,7 +351,7 @@ export class RowView {
     this.undoing = true;
     this.stripMessage.show("Putting it back…", [], "calm");
     try {
-      await this.panel.store.undo(this.removal);
+      await this.panel.store().undo(this.removal);
       this.panel.announce(`${this.row.title} is back.`);
     } catch (error) {
       this.panel.failed(error, "Not put back");

@@ -14,7 +14,7 @@ import { RequestError } from "./preferences-client.js";
 
 /** @typedef {import("./preferences-client.js").Row} Row */
 
-/** Milliseconds. Lively for a minute after a change: that is when the next one is likely. */
+/** Milliseconds. Lively for a minute after the opening and each change: that is when the next one is likely. */
 const POLL = { lively: 2_000, calm: 5_000, longest: 60_000, livelyFor: 60_000 };
 const FRESH_FOR = 45_000;
 const TRIES = 4;
@@ -259,7 +259,7 @@ export class PreferencesStore extends EventTarget {
     if (before && list.revision <= before.revision) return;
     this.#list = { thread_id: list.thread_id, revision: list.revision, preferences: list.preferences };
     if (before) this.#markFresh(before, list);
-    this.#lastChange = before || operation ? Date.now() : 0;
+    this.#lastChange = Date.now();
     this.dispatchEvent(new CustomEvent("list", { detail: { before, after: this.#list, operation } }));
     this.#changed();
   }
