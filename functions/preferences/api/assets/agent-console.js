@@ -213,6 +213,7 @@ export class AgentConsole {
       h("details", {}, h("summary", {}, "Raw answer"), h("pre", { tabindex: 0 }, answer.raw)),
     );
     this.answers.prepend(line);
+    line.scrollIntoView({ block: "nearest" }); // on a small screen it would come about unseen
     while (this.answers.children.length > KEPT) this.answers.lastElementChild.remove();
     say(this.spoken, `${tool}: ${answer.text}`);
   }
