@@ -2,7 +2,10 @@
 
 import io
 import json
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import boto3
@@ -216,6 +219,26 @@ class TestRequestsThatNobodyValidates:
     def test_hold_no_value_of_another_type(self, value):
         with pytest.raises(TypeError, match="no attribute is of type"):
             typed(value)
+
+
+class TestStartUp:
+    """Of a door's module, in a process of its own."""
+
+    @pytest.mark.parametrize("door", ["api", "agent", "history"])
+    @pytest.mark.parametrize("in_lambda", [True, False])
+    def test_makes_the_client_and_sets_its_objects_apart_in_lambda_alone(self, door, in_lambda):
+        told = (
+            f"import gc, json, preferences.{door}; from preferences.repository.client import dynamodb_client;"
+            "clients = dynamodb_client.cache_info().currsize;"
+            "print(json.dumps([gc.isenabled(), gc.get_freeze_count() > 0, clients]))"
+        )
+        environment = {**os.environ, "PYTHONPATH": "functions"}
+        if in_lambda:
+            environment["AWS_LAMBDA_RUNTIME_API"] = "127.0.0.1:1"
+        done = subprocess.run(
+            [sys.executable, "-c", told], env=environment, check=True, stdout=subprocess.PIPE
+        )
+        assert json.loads(done.stdout) == [True, in_lambda, int(in_lambda)]
 
 
 def to_snake(name: str) -> str:
