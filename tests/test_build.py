@@ -14,7 +14,7 @@ import pytest
 
 from infra import build
 from infra.template import Template
-from tests.bench.runtime import lambda_service
+from tests.bench import runtime
 
 pytestmark = pytest.mark.deployment
 
@@ -55,12 +55,6 @@ def path(tmp_path_factory):
         found = os.path.dirname(spec.origin) if spec.submodule_search_locations else spec.origin
         (runtime / os.path.basename(found)).symlink_to(found)
     return [str(folder / "package"), str(runtime)]
-
-
-@pytest.fixture(scope="module")
-def service():
-    with lambda_service() as service:
-        yield service
 
 
 class TestThePackageForLambda:
@@ -124,13 +118,13 @@ class TestWithoutTheRightPython:
 class TestTheSameForThisMachine:
     """The doors as Lambda would run them: its own client, a Runtime API, the package and nothing else."""
 
-    def start(self, service, path, handler, event):
+    def start(self, path, handler, event):
         """The handler's answer to its first event, with a DynamoDB whose every answer is an empty one."""
         environment = {"TABLE_NAME": "preferences", "REQUIRE_USER_ID": "true", "HISTORY_DAYS": "90"}
-        _, _, answer = service.start(handler, json.dumps(event).encode(), path, environment)
+        _, _, answer = runtime.start(handler, json.dumps(event).encode(), path, environment)
         return json.loads(answer)
 
-    def test_opens_the_peoples_door(self, service, path):
+    def test_opens_the_peoples_door(self, path):
         claims = {"sub": "ada", "token_use": "access"}
         event = {
             "version": "2.0",
@@ -140,11 +134,11 @@ class TestTheSameForThisMachine:
             "headers": {},
             "requestContext": {"requestId": "1", "authorizer": {"jwt": {"claims": claims}}},
         }
-        answer = self.start(service, path, "preferences.api.handler", event)
+        answer = self.start(path, "preferences.api.handler", event)
         assert answer["statusCode"] == 404
         assert json.loads(answer["body"])["code"] == "not_found"
 
-    def test_opens_the_agents_door(self, service, path):
+    def test_opens_the_agents_door(self, path):
         event = {
             "messageVersion": "1.0",
             "agent": {},
@@ -152,14 +146,12 @@ class TestTheSameForThisMachine:
             "function": "list_preferences",
             "sessionAttributes": {"thread_id": "demo", "user_id": "ada"},
         }
-        answer = self.start(service, path, "preferences.agent.handler", event)
+        answer = self.start(path, "preferences.agent.handler", event)
         body = answer["response"]["functionResponse"]["responseBody"]["TEXT"]["body"]
         assert json.loads(body)["preferences"] == "no preferences recorded yet"
 
-    def test_opens_the_streams_door(self, service, path):
-        assert self.start(service, path, "preferences.history.handler", {"Records": []}) == {
-            "batchItemFailures": []
-        }
+    def test_opens_the_streams_door(self, path):
+        assert self.start(path, "preferences.history.handler", {"Records": []}) == {"batchItemFailures": []}
 
     def test_imports_dependencies_from_the_package_alone(self, path):
         code = "import boto3, pydantic, aws_lambda_powertools as p; print(pydantic.__file__, p.__file__)"

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -52,8 +52,12 @@ class _Run:
 
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
-    run: _Run
-    item: bytes = b"{}"
+    block_on_close = False
+
+    def __init__(self, run: _Run, item: bytes) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.run = run
+        self.item = item
 
     def handle_error(self, *_: object) -> None:
         """A process that is ended resets its connection; what fails otherwise, the run's marks tell."""
@@ -106,27 +110,21 @@ class _Handler(BaseHTTPRequestHandler):
         pass
 
 
-class Lambda:
-    """Starts functions as Lambda does."""
+def start(
+    handler: str, event: bytes, path: list[str], environment: Mapping[str, str], item: bytes = b"{}"
+) -> tuple[Mark, Mark, bytes]:
+    """Starts a function as Lambda does: (when it was ready, when it had answered `event`, the answer).
 
-    def __init__(self, server: _Server) -> None:
-        self._server = server
-        self._address = f"127.0.0.1:{server.server_port}"
-
-    def start(
-        self, handler: str, event: bytes, path: list[str], environment: Mapping[str, str], item: bytes = b"{}"
-    ) -> tuple[Mark, Mark, bytes]:
-        """A process's start and its first answer: (when it was ready, when it had answered, the answer).
-
-        `path` is where it imports from; DynamoDB answers it with `item`. Raises RuntimeError when the
-        function fails.
-        """
-        run = self._server.run = _Run(event)
-        self._server.item = item
+    `path` is where it imports from; DynamoDB answers it with `item`. Raises RuntimeError when the function
+    fails.
+    """
+    run = _Run(event)
+    # A server for each process: what one that has been ended had asked for can't be taken for the next one's.
+    with _serving(_Server(run, item)) as address:
         variables = {
             "PATH": os.environ["PATH"],
             "PYTHONPATH": os.pathsep.join(path),
-            "AWS_LAMBDA_RUNTIME_API": self._address,
+            "AWS_LAMBDA_RUNTIME_API": address,
             "AWS_LAMBDA_FUNCTION_NAME": "bench",
             "AWS_LAMBDA_FUNCTION_VERSION": "1",
             "AWS_LAMBDA_FUNCTION_MEMORY_SIZE": "512",
@@ -135,7 +133,7 @@ class Lambda:
             "AWS_ACCESS_KEY_ID": "pretended",
             "AWS_SECRET_ACCESS_KEY": "pretended",
             "AWS_SESSION_TOKEN": "pretended",
-            "AWS_ENDPOINT_URL_DYNAMODB": f"http://{self._address}",
+            "AWS_ENDPOINT_URL_DYNAMODB": f"http://{address}",
             **environment,
         }
         # -S: no site-packages, so that nothing is imported but from `path`.
@@ -147,11 +145,11 @@ class Lambda:
         answered = run.over.wait(SECONDS)
         process.kill()
         output, _ = process.communicate()
-        if not answered or len(run.marks) != 2:
-            raise RuntimeError(
-                f"{handler} ended with {process.returncode}: {run.answer.decode()}\n{output.decode()}"
-            )
-        return run.marks[0], run.marks[1], run.answer
+    if not answered or len(run.marks) != 2:
+        raise RuntimeError(
+            f"{handler} ended with {process.returncode}: {run.answer.decode()}\n{output.decode()}"
+        )
+    return run.marks[0], run.marks[1], run.answer
 
 
 def _wait(process: subprocess.Popen, run: _Run) -> None:
@@ -160,13 +158,12 @@ def _wait(process: subprocess.Popen, run: _Run) -> None:
 
 
 @contextmanager
-def lambda_service():
-    """A Lambda on a free port of loopback."""
-    server = _Server(("127.0.0.1", 0), _Handler)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+def _serving(server: _Server) -> Iterator[str]:
+    """The server's address, while it runs."""
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     try:
-        yield Lambda(server)
+        yield f"127.0.0.1:{server.server_port}"
     finally:
         server.shutdown()
         server.server_close()
