@@ -455,7 +455,10 @@ KINDS = st.sampled_from(["hard", "soft"])
 PLACES = st.integers(1, 6)
 STEPS = st.one_of(
     st.tuples(st.just("add"), st.lists(st.tuples(TITLES, SUBTITLES, KINDS), min_size=1, max_size=4)),
-    st.tuples(st.just("update"), st.lists(st.tuples(PLACES, TITLES, KINDS), min_size=1, max_size=3)),
+    st.tuples(
+        st.just("update"),
+        st.lists(st.tuples(PLACES, TITLES, KINDS), min_size=1, max_size=3, unique_by=lambda edit: edit[0]),
+    ),
     st.tuples(st.just("remove"), st.lists(PLACES, min_size=1, max_size=3)),
     st.tuples(st.just("edit"), PLACES, TITLES, SUBTITLES, KINDS, st.booleans()),
     st.tuples(st.just("drop"), PLACES),
