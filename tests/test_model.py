@@ -21,6 +21,7 @@ from preferences.model import (
     Position,
     Thread,
     is_thread_id,
+    is_user_id,
     new_id,
     one_line,
     parse,
@@ -461,6 +462,18 @@ class TestAThreadId:
     )
     def test_of_anything_else_is_none(self, text):
         assert not is_thread_id(text)
+
+
+class TestAUserId:
+    @pytest.mark.parametrize("text", ["ada", "f" * 255, "auth0|5f7c", "žába", "a b"])
+    def test_is_any_visible_text_of_up_to_255_characters(self, text):
+        assert is_user_id(text)
+
+    @pytest.mark.parametrize(
+        "text", ["", " ", "f" * 256, "a\nb", "a\x00", "\u202ea", None, 7, ["ada"], b"ada"]
+    )
+    def test_of_anything_else_is_none(self, text):
+        assert not is_user_id(text)
 
 
 class TestAMintedId:

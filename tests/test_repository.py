@@ -727,6 +727,17 @@ def test_a_revival_does_not_land_on_a_newer_tombstone_unseen(store):
     assert thread.revision == store.item(thread_id)["revision"] == 11
 
 
+@pytest.mark.parametrize("name", ["deleted_by", "owner"])
+def test_what_a_revival_demands_of_a_tombstone_holds_without_a_new_revision(store, name):
+    thread_id = store.thread("A")
+    store.other.delete_thread(thread_id, ADA)
+    writes = iter([lambda: None, lambda: store.poke(thread_id, name, value="eve")])
+    repo = store.repository(before_write=lambda: next(writes)(), times=2)
+    with pytest.raises(ThreadTaken):
+        repo.register_thread(thread_id, ADA)
+    assert store.item(thread_id)[name] == "eve"
+
+
 def test_an_agents_first_addition_that_meets_the_users_registration_is_added_to_it(store):
     thread_id = store.new_id()
     repo = store.repository(before_write=lambda: store.other.register_thread(thread_id, ADA))
