@@ -40,7 +40,7 @@ def test_the_first_conversation_goes_as_printed(stack):
             said = ""
         else:
             said += line
-    assert promises == script.count("\n#> ") == 5
+    assert promises == script.count("\n#> ") == 6
 
 
 def test_every_command_of_make_that_it_names_exists():
