@@ -18,12 +18,6 @@ from tests.bench import runtime
 
 pytestmark = pytest.mark.deployment
 
-# What Lambda's runtime brings: its client, and boto3. Everything else has to be in the package.
-RUNTIME = [
-    *("awslambdaric", "runtime_client", "simplejson", "snapshot_restore_py"),
-    *("boto3", "botocore", "dateutil", "jmespath", "s3transfer", "six", "urllib3"),
-]
-
 
 @pytest.fixture(scope="module", autouse=True)
 def _sources_that_hold_still(tmp_path_factory):
@@ -48,13 +42,8 @@ def path(tmp_path_factory):
     """What the same package, built for this machine, imports from; beside it only what Lambda brings."""
     folder = tmp_path_factory.mktemp("here")
     build.build(folder / "package", build.HERE)
-    runtime = folder / "runtime"
-    runtime.mkdir()
-    for name in RUNTIME:
-        spec = importlib.util.find_spec(name)
-        found = os.path.dirname(spec.origin) if spec.submodule_search_locations else spec.origin
-        (runtime / os.path.basename(found)).symlink_to(found)
-    return [str(folder / "package"), str(runtime)]
+    runtime.lay_out(folder / "runtime")
+    return [str(folder / "package"), str(folder / "runtime")]
 
 
 class TestThePackageForLambda:
@@ -121,8 +110,7 @@ class TestTheSameForThisMachine:
     def start(self, path, handler, event):
         """The handler's answer to its first event, with a DynamoDB whose every answer is an empty one."""
         environment = {"TABLE_NAME": "preferences", "REQUIRE_USER_ID": "true", "HISTORY_DAYS": "90"}
-        _, _, answer = runtime.start(handler, json.dumps(event).encode(), path, environment)
-        return json.loads(answer)
+        return json.loads(runtime.start(handler, json.dumps(event).encode(), path, environment).answer)
 
     def test_opens_the_peoples_door(self, path):
         claims = {"sub": "ada", "token_use": "access"}

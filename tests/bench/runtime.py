@@ -5,7 +5,9 @@ Start-up is read off the Runtime API itself: the client asks for its first event
 is imported and all that it makes at import is made.
 """
 
+import importlib.util
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -14,7 +16,13 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
+# What Lambda's runtime brings: its client, and boto3. Everything else has to be in the package.
+BROUGHT = (
+    *("awslambdaric", "runtime_client", "simplejson", "snapshot_restore_py"),
+    *("boto3", "botocore", "dateutil", "jmespath", "s3transfer", "six", "urllib3"),
+)
 SECONDS = 60  # that a handler may take to answer, before the run fails
 
 
@@ -25,8 +33,15 @@ class Mark:
     wall: float
     cpu: float
 
-    def __sub__(self, other: "Mark") -> "Mark":
-        return Mark(self.wall - other.wall, self.cpu - other.cpu)
+
+@dataclass(frozen=True)
+class Started:
+    """A process: when it was ready, when it had answered, what it answered, and its memory at most, in MB."""
+
+    ready: Mark
+    answered: Mark
+    answer: bytes
+    memory: float
 
 
 @dataclass
@@ -38,6 +53,7 @@ class _Run:
     pid: int = 0
     marks: list[Mark] = field(default_factory=list)
     answer: bytes = b""
+    memory: float = 0.0
     over: threading.Event = field(default_factory=threading.Event)
 
     def mark(self) -> None:
@@ -46,6 +62,8 @@ class _Run:
         self.marks.append(Mark(wall, time.clock_gettime((~self.pid << 3) | 2)))
 
     def end(self, answer: bytes) -> None:
+        status = Path(f"/proc/{self.pid}/status").read_text()
+        self.memory = int(re.search(r"VmHWM:\s+(\d+) kB", status)[1]) / 1024
         self.answer = answer
         self.over.set()
 
@@ -112,8 +130,8 @@ class _Handler(BaseHTTPRequestHandler):
 
 def start(
     handler: str, event: bytes, path: list[str], environment: Mapping[str, str], item: bytes = b"{}"
-) -> tuple[Mark, Mark, bytes]:
-    """Starts a function as Lambda does: (when it was ready, when it had answered `event`, the answer).
+) -> Started:
+    """Starts a function as Lambda does, and hands it `event`.
 
     `path` is where it imports from; DynamoDB answers it with `item`. Raises RuntimeError when the function
     fails.
@@ -149,12 +167,21 @@ def start(
         raise RuntimeError(
             f"{handler} ended with {process.returncode}: {run.answer.decode()}\n{output.decode()}"
         )
-    return run.marks[0], run.marks[1], run.answer
+    return Started(*run.marks, run.answer, run.memory)
 
 
 def _wait(process: subprocess.Popen, run: _Run) -> None:
     process.wait()
     run.over.set()
+
+
+def lay_out(folder: Path) -> None:
+    """Fills `folder` with what Lambda's runtime brings, as this environment has it."""
+    folder.mkdir()
+    for name in BROUGHT:
+        spec = importlib.util.find_spec(name)
+        found = Path(spec.origin).parent if spec.submodule_search_locations else Path(spec.origin)
+        (folder / found.name).symlink_to(found)
 
 
 @contextmanager
