@@ -10,7 +10,7 @@ LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generat
 	--custom-compile-command "make lock" $(UPGRADE)
 
 .DEFAULT_GOAL := help
-.PHONY: help .venv .venv-sam .venv-checkov local check test test-deployment validate audit lock schemas package build deploy smoke \
+.PHONY: help .venv .venv-sam .venv-checkov local check test test-deployment prove mutants validate audit lock schemas package build deploy smoke \
 	build-ApiFunction build-AgentFunction build-HistoryFunction
 
 help: ## Show this list
@@ -34,6 +34,11 @@ help: ## Show this list
 	.venv-checkov/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes --requirement $<
 	@touch $@
 
+.venv-schemathesis/.stamp: requirements/schemathesis.txt
+	$(PYTHON) -m venv .venv-schemathesis
+	.venv-schemathesis/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes --requirement $<
+	@touch $@
+
 local: .venv/.stamp ## Run the whole stack on this machine (PORT=8080)
 	@exec $(BIN)/python -m infra.local --port $(PORT)
 
@@ -49,6 +54,12 @@ test: check ## Everything in check, then the tests with their coverage
 
 test-deployment: .venv/.stamp .venv-sam/.stamp ## Build and check what would be deployed, in every form (takes a minute or two)
 	$(BIN)/pytest -m deployment $(PYTEST_ARGS)
+
+prove: .venv/.stamp .venv-schemathesis/.stamp ## Try to break the promise, for some minutes, and tell what held (docs/proof.md)
+	@$(BIN)/python -m infra.prove $(PYTEST_ARGS)
+
+mutants: .venv/.stamp ## Break the code on purpose, line by line, and count what no test notices (docs/proof.md)
+	@$(BIN)/python -m infra.mutants $(MUTANTS_ARGS)
 
 validate: .venv-sam/.stamp ## Have the SAM CLI validate the template
 	AWS_DEFAULT_REGION=eu-west-1 $(SAM) validate --lint
@@ -83,3 +94,4 @@ lock: .venv/.stamp ## Remake the lock files (UPGRADE=--upgrade takes newer versi
 	$(LOCK) --output-file requirements/lambda.txt functions/requirements.txt
 	$(LOCK) --output-file requirements/sam.txt requirements/sam.in
 	$(LOCK) --output-file requirements/checkov.txt requirements/checkov.in
+	$(LOCK) --output-file requirements/schemathesis.txt requirements/schemathesis.in

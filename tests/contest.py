@@ -4,7 +4,6 @@ What every contestant did, and every state that the table went through, is kept 
 the whole of it afterwards. The states come from the engine's own answers, one for each committed write.
 """
 
-import os
 import random
 import threading
 import time
@@ -21,6 +20,7 @@ from preferences.model import Caller, Draft, Thread
 from preferences.repository import PreferenceRepository
 from preferences.repository.items import read_thread
 from preferences.tools import PreferenceTools
+from tests.proof import PROVE
 
 ADA = Caller.user("ada")
 UNLOCKS = ("unlock", "unlock_all", "undo")
@@ -378,4 +378,4 @@ def summary(log: Log) -> dict[str, int]:
     return counts
 
 
-SCALE = 20 if os.environ.get("PROVE") else 1
+SCALE = 12 if PROVE else 1

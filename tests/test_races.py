@@ -1,6 +1,6 @@
 """Agents and users who write to one thread at once: in real threads on both engines, and in processes.
 
-With PROVE set, twenty times as much.
+With PROVE set, twelve times as much.
 """
 
 import concurrent.futures
@@ -9,6 +9,7 @@ import multiprocessing
 import pytest
 
 from tests.contest import SCALE, Contestant, Stream, check, in_this_process, in_threads, summary
+from tests.proof import tried
 from tests.support import ADA, AGENT, drafts
 
 FEW = {"moto": 3, "dynoxide": 12}
@@ -46,6 +47,8 @@ def test_sixteen_threads_of_agents_and_users_break_no_lock_and_lose_no_write(sto
     check(log, first, end(store, first.thread_id))
     assert len(log.deeds) == 16 * count
     assert {deed.who[:4] for deed in log.deeds if deed.commits} == {"agen", "user"}, summary(log)
+    tried("races", "deeds of 16 threads", len(log.deeds))
+    tried("races", "of them committed, each looked at", sum(summary(log).values()))
 
 
 def test_several_processes_break_no_lock_and_lose_no_write(store, endpoint):
@@ -64,6 +67,7 @@ def test_several_processes_break_no_lock_and_lose_no_write(store, endpoint):
         whole.add(log)
     check(whole, first, end(store, first.thread_id))
     assert len(whole.deeds) == 18 * 8 * SCALE
+    tried("races", "deeds of 3 processes", len(whole.deeds))
 
 
 def run_all(calls):

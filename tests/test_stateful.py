@@ -4,7 +4,6 @@ The model is a Python list of rows and the rules as a person would say them; it 
 plans or of conditions. With PROVE set, many more sequences.
 """
 
-import os
 from dataclasses import dataclass, field, replace
 
 import pytest
@@ -28,6 +27,7 @@ from preferences.errors import (
 )
 from preferences.model import Draft
 from preferences.tools import PreferenceTools
+from tests.proof import PROVE, tried
 from tests.support import ADA, EVE
 
 TITLES = st.sampled_from(["Quiet", "Cheap", "Near the sea", "Café", "quiet"])
@@ -385,8 +385,8 @@ class Conversation(RuleBasedStateMachine):
 def test_agents_and_users_make_of_a_list_what_a_plain_list_would_be(store):
     slow = "127.0.0.1" not in store.client.meta.endpoint_url  # moto
     examples, steps = (8, 20) if slow else (25, 30)
-    if os.environ.get("PROVE"):
-        examples *= 25
+    if PROVE:
+        examples *= 10
 
     class Machine(Conversation):
         pass
@@ -401,3 +401,4 @@ def test_agents_and_users_make_of_a_list_what_a_plain_list_would_be(store):
             suppress_health_check=list(HealthCheck),
         ),
     )
+    tried("races", f"sequences of up to {steps} calls", examples)
