@@ -55,8 +55,8 @@ def client(wire):
 
 @pytest.fixture
 def repo(store, wire, client, monkeypatch):
-    monkeypatch.setattr("preferences.repository.store.CALL_SECONDS", TIME_OUT)
-    monkeypatch.setattr("preferences.repository.store.LONGEST_PAUSE", 0.01)
+    monkeypatch.setattr("preferences.repository.calls.CALL_SECONDS", TIME_OUT)
+    monkeypatch.setattr("preferences.repository.calls.LONGEST_PAUSE", 0.01)
     wire.clear()
     return PreferenceRepository(client, store.table_name)
 
@@ -64,7 +64,7 @@ def repo(store, wire, client, monkeypatch):
 @pytest.fixture
 def in_time(store, wire, client, monkeypatch):
     """in_time(seconds): a repository for a caller who has so many seconds left from now on."""
-    monkeypatch.setattr("preferences.repository.store.CALL_SECONDS", TIME_OUT)
+    monkeypatch.setattr("preferences.repository.calls.CALL_SECONDS", TIME_OUT)
     wire.clear()
 
     def make(seconds):
@@ -544,7 +544,7 @@ class TestAFaultOfTheDeployment:
         assert store.titles(thread_id) == ["A"]
 
     def test_that_nothing_listens_ends_as_busy_since_nothing_was_sent(self, store, monkeypatch):
-        monkeypatch.setattr("preferences.repository.store.LONGEST_PAUSE", 0.01)
+        monkeypatch.setattr("preferences.repository.calls.LONGEST_PAUSE", 0.01)
         monkeypatch.setenv("AWS_ENDPOINT_URL_DYNAMODB", "http://127.0.0.1:1")
         repo = PreferenceRepository(wiring.dynamodb_client.__wrapped__(), store.table_name)
         for act in (

@@ -452,6 +452,7 @@ class TestAThreadId:
             "ab\x00",
             "žába",
             "a*b",
+            "..",
             "٢٢",
             None,
             12,

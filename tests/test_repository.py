@@ -121,7 +121,7 @@ every_verb = pytest.mark.parametrize("verb", EVERY_VERB)
 
 def test_the_verbs_under_test_are_all_that_the_repository_has():
     public = {name for name in vars(PreferenceRepository) if not name.startswith("_")}
-    assert public == EVERY_VERB.keys() | {"register_thread", "list_threads", "history"}
+    assert public == EVERY_VERB.keys() | {"register_thread", "list_threads", "history", "retries"}
 
 
 @every_verb
@@ -1178,7 +1178,7 @@ def test_a_renumbering_between_read_and_write_does_not_send_a_position_astray(st
 
 
 def test_a_planned_write_that_never_gets_its_turn_ends_as_busy_with_nothing_applied(store, monkeypatch):
-    monkeypatch.setattr("preferences.repository.store.LONGEST_PAUSE", 0.001)
+    monkeypatch.setattr("preferences.repository.calls.LONGEST_PAUSE", 0.001)
     thread_id = store.thread("A")
     states = iter(range(1000))
     repo = store.repository(

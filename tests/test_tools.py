@@ -590,7 +590,7 @@ class TestARace:
         assert envelope["preferences"] == "#1 [soft] B (locked)\n#2 [soft] C"
 
     def test_that_is_never_won_ends_as_busy(self, store, monkeypatch):
-        monkeypatch.setattr("preferences.repository.store.LONGEST_PAUSE", 0.001)
+        monkeypatch.setattr("preferences.repository.calls.LONGEST_PAUSE", 0.001)
         thread_id = store.thread("A")
         numbers = iter(range(1000))
         repo = store.repository(

@@ -15,6 +15,7 @@ from preferences.errors import (
     UndoConflict,
 )
 from preferences.model import MAX_PREFERENCES, Change, Draft, IndexedEdit
+from preferences.repository.history import RECORD_SECONDS
 from preferences.rules import Write, entry_of, plan_undo
 from tests.feed import Door
 from tests.support import ADA, AGENT, a_row, a_thread, drafts
@@ -343,14 +344,32 @@ class TestAChangeThatIsNotInTheHistory:
         feed.catch_up(thread_id)
         assert len(repo.undo(thread_id, 5, ADA).preferences) == 2
 
-    def test_is_not_awaited_once_a_later_one_is_there(self, feed, repo, thread_id):
+    def test_is_awaited_while_it_is_tried_again_though_a_later_one_is_there(self, feed, repo, thread_id):
         repo.remove_preferences(thread_id, [1], AGENT)
         repo.remove_preferences(thread_id, [2], AGENT)
         assert feed.hand_over(feed.records(thread_id)[-1]) == []
+        with pytest.raises(HistoryNotReady):
+            repo.undo(thread_id, 4, ADA)
+
+    def test_is_not_awaited_once_a_later_one_is_old(self, feed, store, repo, thread_id):
+        repo.remove_preferences(thread_id, [1], AGENT)
+        repo.remove_preferences(thread_id, [2], AGENT)
+        assert feed.hand_over(feed.records(thread_id)[-1]) == []
+        store.client.update_item(
+            TableName=store.table_name,
+            Key={"pk": {"S": f"THREAD#{thread_id}"}, "sk": {"S": "CHANGE#0000000005"}},
+            UpdateExpression="SET #at = :then",
+            ExpressionAttributeNames={"#at": "at"},
+            ExpressionAttributeValues={":then": {"S": "2020-01-01T00:00:00.000Z"}},
+        )
         with pytest.raises(ChangeNotFound):
             repo.undo(thread_id, 4, ADA)
 
-    def test_is_not_awaited_longer_than_the_stream_keeps_it(self, store, repo, thread_id):
+    def test_is_awaited_as_long_as_the_template_has_its_record_tried(self, template):
+        source = template.resources["HistoryFunction"]["Properties"]["Events"]["Changes"]["Properties"]
+        assert source["MaximumRecordAgeInSeconds"] == RECORD_SECONDS
+
+    def test_is_not_awaited_longer_than_its_record_is_tried(self, store, repo, thread_id):
         repo.remove_preferences(thread_id, [1], AGENT)
         store.poke(thread_id, "last_change", "at", value="2020-01-01T00:00:00.000Z")
         with pytest.raises(ChangeNotFound):

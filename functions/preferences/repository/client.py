@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 CONNECT_SECONDS = 1
 READ_SECONDS = 2
 CALL_SECONDS = CONNECT_SECONDS + READ_SECONDS
-"""The longest that one call can take."""
+"""The longest that one call usually takes: the bounds are for each address and each piece of an answer."""
 
 # Refused before it was looked at: nothing was applied, and it may be sent again. Throttling in its several
 # names, and the two ways in which DynamoDB says that somebody else's write holds the item.

@@ -28,35 +28,29 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from preferences.errors import ChangeNotFound, HistoryNotReady
 from preferences.model import Attributes, Entry, RowChange, Thread
+from preferences.repository.calls import Calls
 from preferences.repository.client import history_days
 from preferences.repository.items import Item, change_fields, key, plain, read_change, read_thread, typed
 from preferences.rules import belongs
 
-if TYPE_CHECKING:
-    from mypy_boto3_dynamodb import DynamoDBClient
-
-STREAM_SECONDS = 86400
-"""How long a stream keeps a record. What is not in the history by then never will be."""
+RECORD_SECONDS = 21600
+"""How long a record of the stream is tried: the template says so to Lambda. Then no entry comes of it."""
 MAX_DELETIONS = 25
 """Keys that one BatchWriteItem takes."""
 
 
 class History:
-    """The entries of one table. Its calls may all be sent twice, so `ask` sends each as often as it takes.
+    """The entries of one table. Its calls may all be made twice, so each is made as often as it takes.
 
     Every method may raise Busy.
     """
 
-    def __init__(
-        self, client: "DynamoDBClient", table_name: str, ask: Callable[[Callable[[], Any]], Any]
-    ) -> None:
-        self._client = client
-        self._table = table_name
-        self._ask = ask
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
 
     def put(self, thread_id: str, entry: Entry) -> None:
         """Keeps an entry: once, however often it is put, and only if it is of the thread's present life."""
@@ -64,14 +58,14 @@ class History:
         if _is_over(item):
             return
         self._unless_refused(
-            self._client.put_item,
+            self._calls.client.put_item,
             Item=item,
             ConditionExpression="attribute_not_exists(#pk)",
             ExpressionAttributeNames={"#pk": "pk"},
         )
         if not belongs(entry, self._thread(thread_id)):
             self._unless_refused(
-                self._client.delete_item,
+                self._calls.client.delete_item,
                 Key=_key(thread_id, entry.revision),
                 ConditionExpression="#id = :id",  # not what a later life has put there
                 ExpressionAttributeNames={"#id": "id"},
@@ -88,7 +82,7 @@ class History:
         request = self._between(thread_id, 0, last)
         request |= {"ProjectionExpression": "#pk, #sk", "ConsistentRead": True}
         while last > 0:
-            page = self._ask(lambda: self._client.query(**request))
+            page = self._calls.ask(lambda: self._calls.client.query(**request))
             self._delete(page["Items"])
             if "LastEvaluatedKey" not in page:
                 break
@@ -106,7 +100,7 @@ class History:
             return (), None
         request = self._between(thread.thread_id, thread.revived, last)
         request |= {"ScanIndexForward": False, "Limit": limit + 1}
-        answer = self._ask(lambda: self._client.query(**request))
+        answer = self._calls.ask(lambda: self._calls.client.query(**request))
         items = answer["Items"][:limit]
         entries = [_entry(item) for item in items if not _is_over(item)]
         more = len(answer["Items"]) > limit or answer.get("LastEvaluatedKey")
@@ -116,30 +110,30 @@ class History:
     def find(self, thread: Thread, revision: int) -> Entry:
         """The entry of a revision. Raises ChangeNotFound, HistoryNotReady.
 
-        An entry that isn't there is still to come if no later one has come either, and the stream still has
-        what it was made from; otherwise it never will.
+        An entry that isn't there is still to come as long as its record is tried, for which the time of what
+        was written next, or last, stands; a later entry may well be there before it. Then it never will.
         """
         if not max(thread.revived, 1) <= revision <= thread.revision:
             raise ChangeNotFound
         request = self._between(thread.thread_id, revision, thread.revision)
         request |= {"Limit": 1, "ConsistentRead": True}
-        items = self._ask(lambda: self._client.query(**request))["Items"]
-        if not items:
-            latest = thread.last_change
-            if latest is not None and time.time() < _seconds(latest.at) + STREAM_SECONDS:
-                raise HistoryNotReady
-            raise ChangeNotFound
-        entry = _entry(items[0])
-        if entry.revision != revision or _is_over(items[0]) or not belongs(entry, thread):
-            raise ChangeNotFound
-        return entry
+        items = self._calls.ask(lambda: self._calls.client.query(**request))["Items"]
+        entry = _entry(items[0]) if items else None
+        if entry is not None and entry.revision == revision:
+            if _is_over(items[0]) or not belongs(entry, thread):
+                raise ChangeNotFound
+            return entry
+        since = entry.change if entry is not None else thread.last_change
+        if since is not None and time.time() < _seconds(since.at) + RECORD_SECONDS:
+            raise HistoryNotReady
+        raise ChangeNotFound
 
     def _thread(self, thread_id: str) -> Thread:
         """The thread as it is now, without its rows."""
         names = {"#revision": "revision", "#owner": "owner", "#revived": "revived"}
-        answer = self._ask(
-            lambda: self._client.get_item(
-                TableName=self._table,
+        answer = self._calls.ask(
+            lambda: self._calls.client.get_item(
+                TableName=self._calls.table,
                 Key=key(thread_id),
                 ConsistentRead=True,
                 ProjectionExpression=", ".join(names),
@@ -151,7 +145,7 @@ class History:
     def _between(self, thread_id: str, first: int, last: int) -> dict[str, Any]:
         """The parameters of a query for the entries from one revision to another, both included."""
         return {
-            "TableName": self._table,
+            "TableName": self._calls.table,
             "KeyConditionExpression": "#pk = :pk AND #sk BETWEEN :first AND :last",
             "ExpressionAttributeNames": {"#pk": "pk", "#sk": "sk"},
             "ExpressionAttributeValues": {
@@ -164,20 +158,20 @@ class History:
     def _delete(self, keys: Sequence[Any]) -> None:
         waiting: list[Any] = [{"DeleteRequest": {"Key": entry_key}} for entry_key in keys]
         while waiting:
-            request = {self._table: waiting[:MAX_DELETIONS]}
-            answer = self._ask(partial(self._client.batch_write_item, RequestItems=request))
-            left_over = answer.get("UnprocessedItems", {}).get(self._table, [])
+            request = {self._calls.table: waiting[:MAX_DELETIONS]}
+            answer = self._calls.ask(partial(self._calls.client.batch_write_item, RequestItems=request))
+            left_over = answer.get("UnprocessedItems", {}).get(self._calls.table, [])
             waiting = waiting[MAX_DELETIONS:] + left_over
 
     def _unless_refused(self, call: Callable[..., Any], **request: Any) -> None:
         """Makes a conditional call; that its condition doesn't hold is as good as done."""
-        refused = self._client.exceptions.ConditionalCheckFailedException
+        refused = self._calls.client.exceptions.ConditionalCheckFailedException
 
         def attempt() -> None:
             with suppress(refused):
-                call(TableName=self._table, **request)
+                call(TableName=self._calls.table, **request)
 
-        self._ask(attempt)
+        self._calls.ask(attempt)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The only room that speaks DynamoDB: one item per thread, and three shapes of write.
+"""What is done to threads: one item each, and three shapes of write.
 
     register   PutItem, on the condition that there is no item
     blind      one UpdateItem that reads nothing: the user's edit, lock, unlock and removal of one row
@@ -13,29 +13,17 @@ Time runs down; on the right, what the condition of a write holds it to.
             the refusal brings the item: plans again, skips #2, writes the rest on revision 8
 
 The lock stands in the agent's condition in its own right: it would hold without the revision.
-
-A write is sent once. What was certainly not applied is sent again; when that can't be known, one
-consistent read looks for the write's id in `last_change`, and what it doesn't settle is told as unknown.
 """
 
 import math
-import random
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, cast
 
 from preferences import rules
-from preferences.errors import (
-    Busy,
-    OutcomeUnknown,
-    PreconditionFailed,
-    PreferenceNotFound,
-    ThreadNotFound,
-    ThreadTaken,
-)
+from preferences.errors import Busy, PreconditionFailed, PreferenceNotFound, ThreadNotFound, ThreadTaken
 from preferences.model import (
     Caller,
     Change,
@@ -48,25 +36,14 @@ from preferences.model import (
     Thread,
     new_id,
 )
-from preferences.repository.client import (
-    CALL_SECONDS,
-    Verdict,
-    dynamodb_client,
-    history_days,
-    table_name,
-    verdict,
-)
+from preferences.repository.calls import Calls, NotApplied, Refused
+from preferences.repository.client import dynamodb_client, history_days, table_name
 from preferences.repository.expressions import Expressions
 from preferences.repository.history import History
-from preferences.repository.items import change_fields, key, read_thread, row_fields, thread_item
+from preferences.repository.items import change_fields, key, row_fields
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
-
-MAX_TRIES = 10
-FIRST_PAUSE = 0.02
-LONGEST_PAUSE = 0.5
-"""Seconds. The pauses between tries are random, up to a limit that doubles: "full jitter"."""
 
 Planner = Callable[[Thread, Thread, rules.Write], rules.Plan]
 """(the thread when the call came, the thread that the write will meet, the write) → plan."""
@@ -78,17 +55,6 @@ class Written:
 
     thread: Thread
     reports: tuple[Report, ...] = ()
-
-
-class _Refused(Exception):
-    """The condition did not hold. Carries the thread that refused it."""
-
-    def __init__(self, thread: Thread) -> None:
-        self.thread = thread
-
-
-class _NotApplied(Exception):
-    """The write was certainly not applied, and may be sent again."""
 
 
 def open_repository(seconds_left: Callable[[], float]) -> "PreferenceRepository":
@@ -110,11 +76,12 @@ class PreferenceRepository:
         *,
         seconds_left: Callable[[], float] = lambda: math.inf,
     ) -> None:
-        self._client = client
-        self._table = table_name
-        self._seconds_left = seconds_left
-        self.retries = 0
-        """How often a write had to be planned or sent again."""
+        self._calls = Calls(client, table_name, seconds_left)
+
+    @property
+    def retries(self) -> int:
+        """How often a call to the table had to be made again."""
+        return self._calls.retries
 
     # -- threads
 
@@ -126,12 +93,12 @@ class PreferenceRepository:
         user = _user(caller)
         change = _change(caller, "register")
         new = Thread(thread_id=thread_id, owner=user, revision=1, last_change=change)
-        for _ in self._tries(calls=2):
+        for _ in self._calls.tries(calls=2):
             try:
-                return self._create(new, change, caller), True
-            except _NotApplied:
+                return self._calls.create(new, change, caller), True
+            except NotApplied:
                 continue
-            except _Refused as refusal:
+            except Refused as refusal:
                 found = refusal.thread
             if found.owner == user:
                 return found, False
@@ -139,7 +106,7 @@ class PreferenceRepository:
                 raise ThreadTaken
             try:
                 return self._revive(found, change, caller), True
-            except (_NotApplied, _Refused):
+            except (NotApplied, Refused):
                 continue
         raise Busy
 
@@ -147,7 +114,7 @@ class PreferenceRepository:
         """Leaves a tombstone: no owner, no rows, the next revision. The history goes when it is read."""
         change = _change(caller, "delete")
         expires_at = int(time.time()) + (history_days() + 1) * 86400
-        for _ in self._tries(calls=2):
+        for _ in self._calls.tries(calls=2):
             write = Expressions()
             write.require_owner(_user(caller))
             write.put("deleted_by", caller.owner)
@@ -158,10 +125,10 @@ class PreferenceRepository:
             write.remove("preferences")
             write.remove("renumbered")
             try:
-                self._update(thread_id, write, change, caller)
-            except _NotApplied:
+                self._calls.update(thread_id, write, change, caller)
+            except NotApplied:
                 continue
-            except _Refused:
+            except Refused:
                 raise ThreadNotFound from None
             return
         raise Busy
@@ -172,7 +139,7 @@ class PreferenceRepository:
         """(thread ids in no particular order, the `after` of the next page). Eventually consistent."""
         user = _user(caller)
         request: dict[str, Any] = {
-            "TableName": self._table,
+            "TableName": self._calls.table,
             "IndexName": "owner",
             "KeyConditionExpression": "#owner = :owner",
             "ExpressionAttributeNames": {"#owner": "owner"},
@@ -181,14 +148,14 @@ class PreferenceRepository:
         }
         if after is not None:
             request["ExclusiveStartKey"] = key(after) | {"owner": {"S": user}}
-        answer = self._ask(lambda: self._client.query(**request))
+        answer = self._calls.ask(lambda: self._calls.client.query(**request))
         ids = tuple(item["pk"]["S"].removeprefix("THREAD#") for item in answer["Items"])
         return ids, ids[-1] if answer.get("LastEvaluatedKey") else None
 
     # -- both parties: lists and batches
 
     def list_preferences(self, thread_id: str, caller: Caller) -> Thread:
-        return rules.admit(self._read(thread_id), caller)
+        return rules.admit(self._calls.read(thread_id), caller)
 
     def add_preferences_bulk(self, thread_id: str, items: Sequence[Draft], caller: Caller) -> Written:
         """New rows at the end, unlocked, in order; exact repeats are reported, not stored.
@@ -263,7 +230,7 @@ class PreferenceRepository:
         change = _change(caller, action)
         text = cast(Fields, {name: value for name, value in fields.items() if name != "locked"})
         row: Preference | None = None
-        for _ in self._tries(calls=2):
+        for _ in self._calls.tries(calls=2):
             write = Expressions()
             write.require_owner(_user(caller))
             write.require_row(preference_id)
@@ -284,10 +251,10 @@ class PreferenceRepository:
             write.put("last_change", change_fields(change))
             write.next_revision()
             try:
-                return self._update(thread_id, write, change, caller)
-            except _NotApplied:
+                return self._calls.update(thread_id, write, change, caller)
+            except NotApplied:
                 continue
-            except _Refused as refusal:
+            except Refused as refusal:
                 thread, row = _present_row(refusal.thread, preference_id, caller, if_match)
                 if _has(row, fields):
                     return thread
@@ -303,7 +270,7 @@ class PreferenceRepository:
     ) -> Thread:
         """Removes one row, locked or not. Raises PreferenceNotFound and PreconditionFailed."""
         change = _change(caller, "remove")
-        for _ in self._tries(calls=2):
+        for _ in self._calls.tries(calls=2):
             write = Expressions()
             write.require_owner(_user(caller))
             write.require_row(preference_id)
@@ -313,10 +280,10 @@ class PreferenceRepository:
             write.put("last_change", change_fields(change))
             write.next_revision("renumbered")
             try:
-                return self._update(thread_id, write, change, caller)
-            except _NotApplied:
+                return self._calls.update(thread_id, write, change, caller)
+            except NotApplied:
                 continue
-            except _Refused as refusal:
+            except Refused as refusal:
                 _present_row(refusal.thread, preference_id, caller, if_match)
         raise Busy
 
@@ -341,7 +308,7 @@ class PreferenceRepository:
 
     @property
     def history(self) -> History:
-        return History(self._client, self._table, self._ask)
+        return History(self._calls)
 
     def list_history(
         self, thread_id: str, caller: Caller, *, limit: int, before: int | None = None
@@ -360,7 +327,7 @@ class PreferenceRepository:
             nonlocal entry
             if entry is None:
                 entry = self.history.find(now, revision)
-                if self._seconds_left() < 2 * CALL_SECONDS:  # it may have taken what the write needs
+                if not self._calls.has_time(calls=2):  # it may have taken what the write needs
                     raise Busy
             return rules.plan_undo(now, entry, write)
 
@@ -372,9 +339,9 @@ class PreferenceRepository:
     def _planned(
         self, thread_id: str, caller: Caller, action: str, planner: Planner, *, respect_lock: bool = True
     ) -> Written:
-        first = now = rules.admit(self._read(thread_id), caller)
+        first = now = rules.admit(self._calls.read(thread_id), caller)
         change = _change(caller, action)
-        for _ in self._tries(calls=2):
+        for _ in self._calls.tries(calls=2):
             revision = now.revision + 1
             plan = planner(first, now, rules.Write(revision=revision, actor=caller.actor, at=change.at))
             if not plan.puts and not plan.drops:
@@ -388,12 +355,12 @@ class PreferenceRepository:
                         preferences=plan.puts,
                         last_change=change,
                     )
-                    return Written(self._create(new, change, caller), plan.reports)
+                    return Written(self._calls.create(new, change, caller), plan.reports)
                 write = self._expressions(now, plan, change, respect_lock)
-                return Written(self._update(thread_id, write, change, caller), plan.reports)
-            except _NotApplied:
+                return Written(self._calls.update(thread_id, write, change, caller), plan.reports)
+            except NotApplied:
                 continue
-            except _Refused as refusal:
+            except Refused as refusal:
                 now = rules.admit(refusal.thread, caller)
         raise Busy
 
@@ -427,117 +394,7 @@ class PreferenceRepository:
         write.next_revision("renumbered", "revived")
         write.remove("deleted_by")
         write.remove("expires_at")
-        return self._update(tombstone.thread_id, write, change, caller)
-
-    # -- single calls
-
-    def _read(self, thread_id: str) -> Thread:
-        def read() -> Thread:
-            answer = self._client.get_item(TableName=self._table, Key=key(thread_id), ConsistentRead=True)
-            return read_thread(thread_id, answer.get("Item"))
-
-        thread: Thread = self._ask(read)
-        return thread
-
-    def _ask(self, call: Callable[[], Any]) -> Any:
-        """The answer to a read, which may be asked as often as it takes. Raises Busy."""
-        reason: Exception = Busy()
-        for _ in self._tries(calls=1):
-            try:
-                return call()
-            except Exception as error:
-                match verdict(error):
-                    case Verdict.FAULT:
-                        raise
-                    case Verdict.GARBLED:
-                        reason = error  # if that is all that ever comes, it is no matter of time
-                    case _:
-                        reason = Busy()
-        raise reason
-
-    def _create(self, thread: Thread, change: Change, caller: Caller) -> Thread:
-        write = Expressions()
-        write.require_new()
-        request = write.condition() | {"Item": thread_item(thread)}
-        return self._send(
-            lambda: self._client.put_item(
-                TableName=self._table, ReturnValuesOnConditionCheckFailure="ALL_OLD", **request
-            ),
-            lambda _: thread,
-            thread.thread_id,
-            change,
-            caller,
-        )
-
-    def _update(self, thread_id: str, write: Expressions, change: Change, caller: Caller) -> Thread:
-        request = write.update() | {"Key": key(thread_id)}
-        return self._send(
-            lambda: self._client.update_item(
-                TableName=self._table,
-                ReturnValues="ALL_NEW",
-                ReturnValuesOnConditionCheckFailure="ALL_OLD",
-                **request,
-            ),
-            lambda answer: read_thread(thread_id, answer["Attributes"]),
-            thread_id,
-            change,
-            caller,
-        )
-
-    def _send(
-        self,
-        call: Callable[[], Any],
-        read: Callable[[Any], Thread],
-        thread_id: str,
-        change: Change,
-        caller: Caller,
-    ) -> Thread:
-        """Sends a write once; the thread as it stands afterwards.
-
-        Raises _Refused, _NotApplied and OutcomeUnknown.
-        """
-        try:
-            answer = call()
-        except Exception as error:
-            match verdict(error):
-                case Verdict.REFUSED:
-                    item = getattr(error, "response", {}).get("Item")
-                    raise _Refused(read_thread(thread_id, item)) from None
-                case Verdict.NOT_APPLIED:
-                    raise _NotApplied from None
-                case Verdict.UNKNOWN | Verdict.GARBLED:
-                    return self._settle(thread_id, change, caller)
-                case Verdict.FAULT:
-                    raise
-        with suppress(Exception):
-            thread = read(answer)
-            if _is_latest(change, thread):
-                return thread
-        return self._settle(thread_id, change, caller)  # applied, it seems, but the answer is garbled
-
-    def _settle(self, thread_id: str, change: Change, caller: Caller) -> Thread:
-        """After a write of which nobody heard again: the thread, if its latest change is that write."""
-        try:
-            thread = self._read(thread_id)
-        except Exception:
-            raise OutcomeUnknown(None) from None
-        if _is_latest(change, thread):
-            return thread
-        try:
-            raise OutcomeUnknown(rules.admit(thread, caller))
-        except ThreadNotFound:
-            raise OutcomeUnknown(None) from None
-
-    def _tries(self, *, calls: int) -> Iterator[None]:
-        """Turns, each with time for so many calls, with random pauses between. Ends when time is up."""
-        for n in range(MAX_TRIES):
-            if n:
-                self.retries += 1
-                pause = random.uniform(0, min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** (n - 1)))
-                time.sleep(max(0.0, min(pause, self._seconds_left())))
-            if self._seconds_left() < calls * CALL_SECONDS:
-                return
-            yield
+        return self._calls.update(tombstone.thread_id, write, change, caller)
 
 
 def _user(caller: Caller) -> str:
@@ -552,10 +409,6 @@ def _change(caller: Caller, action: str) -> Change:
     return Change(
         id=new_id(), actor=caller.actor, who=caller.who, action=action, reasoning=caller.reasoning, at=at
     )
-
-
-def _is_latest(change: Change, thread: Thread) -> bool:
-    return thread.last_change is not None and thread.last_change.id == change.id
 
 
 def _has(row: Preference, fields: Fields) -> bool:

@@ -1,0 +1,168 @@
+"""Calls to the table: how often one is made, how long for, and what is known when nobody answers.
+
+A read is asked for as often as time allows. A write is sent once. What was certainly not applied may be
+sent again; when that can't be known, one consistent read looks for the write's id in `last_change`, and
+what it doesn't settle is told as unknown.
+"""
+
+import random
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from preferences import rules
+from preferences.errors import Busy, OutcomeUnknown, ThreadNotFound
+from preferences.model import Caller, Change, Thread
+from preferences.repository.client import CALL_SECONDS, Verdict, verdict
+from preferences.repository.expressions import Expressions
+from preferences.repository.items import key, read_thread, thread_item
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+MAX_TRIES = 10
+FIRST_PAUSE = 0.02
+LONGEST_PAUSE = 0.5
+"""Seconds. The pauses between tries are random, up to a limit that doubles: "full jitter"."""
+
+# The system's own chance: functions that were started from one snapshot would all pause alike otherwise.
+_random = random.SystemRandom()
+
+
+class Refused(Exception):
+    """The condition of a write did not hold. Carries the thread that refused it."""
+
+    def __init__(self, thread: Thread) -> None:
+        self.thread = thread
+
+
+class NotApplied(Exception):
+    """A write was certainly not applied, and may be sent again."""
+
+
+class Calls:
+    """The calls of one invocation, which has to answer while there is time.
+
+    All may raise Busy. Faults of the deployment (no table, no permission) are raised as they come.
+    """
+
+    def __init__(self, client: "DynamoDBClient", table: str, seconds_left: Callable[[], float]) -> None:
+        self.client = client
+        self.table = table
+        self._seconds_left = seconds_left
+        self.retries = 0
+        """How often a turn had to be taken again."""
+
+    def tries(self, *, calls: int) -> Iterator[None]:
+        """Turns, each with time for so many calls, with random pauses between. Ends when time is up."""
+        for n in range(MAX_TRIES):
+            if n:
+                self.retries += 1
+                pause = _random.uniform(0, min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** (n - 1)))
+                time.sleep(max(0.0, min(pause, self._seconds_left())))
+            if not self.has_time(calls=calls):
+                return
+            yield
+
+    def has_time(self, *, calls: int) -> bool:
+        return self._seconds_left() >= calls * CALL_SECONDS
+
+    def ask(self, call: Callable[[], Any]) -> Any:
+        """The answer to a call that may be made as often as it takes."""
+        reason: Exception = Busy()
+        for _ in self.tries(calls=1):
+            try:
+                return call()
+            except Exception as error:
+                match verdict(error):
+                    case Verdict.FAULT:
+                        raise
+                    case Verdict.GARBLED:
+                        reason = error  # if that is all that ever comes, it is no matter of time
+                    case _:
+                        reason = Busy()
+        raise reason
+
+    def read(self, thread_id: str) -> Thread:
+        def get() -> Thread:
+            answer = self.client.get_item(TableName=self.table, Key=key(thread_id), ConsistentRead=True)
+            return read_thread(thread_id, answer.get("Item"))
+
+        thread: Thread = self.ask(get)
+        return thread
+
+    def create(self, thread: Thread, change: Change, caller: Caller) -> Thread:
+        """Puts a thread that is not there yet. Raises Refused, NotApplied and OutcomeUnknown."""
+        write = Expressions()
+        write.require_new()
+        request = write.condition() | {"Item": thread_item(thread)}
+        return self._send(
+            lambda: self.client.put_item(
+                TableName=self.table, ReturnValuesOnConditionCheckFailure="ALL_OLD", **request
+            ),
+            lambda _: thread,
+            thread.thread_id,
+            change,
+            caller,
+        )
+
+    def update(self, thread_id: str, write: Expressions, change: Change, caller: Caller) -> Thread:
+        """The thread after the write. Raises Refused, NotApplied and OutcomeUnknown."""
+        request = write.update() | {"Key": key(thread_id)}
+        return self._send(
+            lambda: self.client.update_item(
+                TableName=self.table,
+                ReturnValues="ALL_NEW",
+                ReturnValuesOnConditionCheckFailure="ALL_OLD",
+                **request,
+            ),
+            lambda answer: read_thread(thread_id, answer["Attributes"]),
+            thread_id,
+            change,
+            caller,
+        )
+
+    def _send(
+        self,
+        call: Callable[[], Any],
+        read: Callable[[Any], Thread],
+        thread_id: str,
+        change: Change,
+        caller: Caller,
+    ) -> Thread:
+        try:
+            answer = call()
+        except Exception as error:
+            match verdict(error):
+                case Verdict.REFUSED:
+                    item = getattr(error, "response", {}).get("Item")
+                    raise Refused(read_thread(thread_id, item)) from None
+                case Verdict.NOT_APPLIED:
+                    raise NotApplied from None
+                case Verdict.UNKNOWN | Verdict.GARBLED:
+                    return self._settle(thread_id, change, caller)
+                case Verdict.FAULT:
+                    raise
+        with suppress(Exception):
+            thread = read(answer)
+            if _is_latest(change, thread):
+                return thread
+        return self._settle(thread_id, change, caller)  # applied, it seems, but the answer is garbled
+
+    def _settle(self, thread_id: str, change: Change, caller: Caller) -> Thread:
+        """After a write of which nobody heard again: the thread, if its latest change is that write."""
+        try:
+            thread = self.read(thread_id)
+        except Exception:
+            raise OutcomeUnknown(None) from None
+        if _is_latest(change, thread):
+            return thread
+        try:
+            raise OutcomeUnknown(rules.admit(thread, caller))
+        except ThreadNotFound:
+            raise OutcomeUnknown(None) from None
+
+
+def _is_latest(change: Change, thread: Thread) -> bool:
+    return thread.last_change is not None and thread.last_change.id == change.id
