@@ -10,7 +10,7 @@ LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generat
 	--custom-compile-command "make lock" $(UPGRADE)
 
 .DEFAULT_GOAL := help
-.PHONY: help .venv .venv-sam .venv-checkov local check test test-deployment prove mutants validate audit lock schemas package build deploy smoke \
+.PHONY: help .venv .venv-sam .venv-checkov .venv-peer local check test test-deployment prove mutants validate audit lock schemas package build deploy smoke bench \
 	build-ApiFunction build-AgentFunction build-HistoryFunction
 
 help: ## Show this list
@@ -26,6 +26,12 @@ help: ## Show this list
 .venv-sam/.stamp: requirements/sam.txt
 	$(PYTHON) -m venv .venv-sam
 	.venv-sam/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes --requirement $<
+	@touch $@
+
+.venv-peer: .venv-peer/.stamp
+.venv-peer/.stamp: requirements/peer.txt
+	$(PYTHON) -m venv .venv-peer
+	.venv-peer/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes --requirement $<
 	@touch $@
 
 .venv-checkov: .venv-checkov/.stamp
@@ -86,6 +92,10 @@ deploy: build ## Deploy as samconfig.toml says (CONFIG_ENV=default, SAM_ARGS=…
 smoke: .venv/.stamp ## Try the README's story on a running stack (URL=… TOKEN=… AGENT=function)
 	@$(BIN)/python -m infra.smoke --url "$(URL)" --token "$(TOKEN)" --agent "$(AGENT)"
 
+bench: .venv/.stamp ## Measure it, beside bare boto3 and a peer, and write docs/benchmark.* (BENCH_ARGS=--only=cold,warm)
+	@$(MAKE) --no-print-directory .venv-peer || echo "going on without the peer" >&2
+	PYTHONPATH=functions:. $(BIN)/python -m tests.bench $(BENCH_ARGS)
+
 schemas: .venv/.stamp ## Write what is rendered from the code: tool schemas, OpenAPI, their copies in the template
 	$(BIN)/python -m infra.schemas
 
@@ -95,3 +105,4 @@ lock: .venv/.stamp ## Remake the lock files (UPGRADE=--upgrade takes newer versi
 	$(LOCK) --output-file requirements/sam.txt requirements/sam.in
 	$(LOCK) --output-file requirements/checkov.txt requirements/checkov.in
 	$(LOCK) --output-file requirements/schemathesis.txt requirements/schemathesis.in
+	$(LOCK) --output-file requirements/peer.txt requirements/peer.in

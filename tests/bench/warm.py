@@ -7,10 +7,8 @@ the same answers, which it parses as it always does.
 
 import io
 import json
-import os
 import re
 import statistics
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -24,7 +22,7 @@ from preferences.agent import handler as agent
 from preferences.api import handler as api
 from preferences.repository.client import dynamodb_client
 from preferences.repository.items import thread_item
-from tests.bench.work import EDITS, NEW, ROW, people, thread, tool
+from tests.bench.work import EDITS, NEW, ROW, check, people, results, thread, tool
 
 ROUNDS = 15
 SECONDS = 0.12  # of processor time, for one round of one side
@@ -104,10 +102,8 @@ def calls_of(operation: Operation, client) -> list[tuple[str, dict]]:
         calls.append((model.name, params))
 
     client.meta.events.register("provide-client-params.dynamodb", keep)
-    answer = json.dumps(operation.run())
+    check(operation.run())
     client.meta.events.unregister("provide-client-params.dynamodb", keep)
-    if '"statusCode": 200' not in answer and '\\"ok\\":true' not in answer:
-        raise RuntimeError(f"{operation.name} failed: {answer}")
     return calls
 
 
@@ -149,11 +145,8 @@ def compare(operation: Operation) -> dict:
 
 
 def main() -> None:
-    """Prints the rows as JSON. What the handlers log goes where nobody reads it, at the cost of a write."""
-    answer = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    only = sys.argv[1] if len(sys.argv) > 1 else ""
-    json.dump([compare(operation) for operation in operations() if operation.name.startswith(only)], answer)
+    with results() as answer:
+        json.dump([compare(operation) for operation in operations()], answer)
 
 
 if __name__ == "__main__":
