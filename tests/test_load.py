@@ -22,7 +22,7 @@ PARTIES = 16
 SECONDS = 30 if PROVE else 3
 WARM = SECONDS / 3
 """Until then caches fill: memory is compared from there on."""
-GROWTH = 16 * 1024
+GROWTH = 8 * 1024
 """KiB that the process may have grown by: what its threads and its allocator hold back, nothing per call."""
 
 
