@@ -32,7 +32,7 @@ pytest.register_assert_rewrite("tests.contest")
 
 # The same examples every time, and no clock on a busy machine; with PROVE set, many more and new ones.
 hypothesis.settings.register_profile("quick", deadline=None, derandomize=True)
-hypothesis.settings.register_profile("prove", deadline=None, max_examples=2000, print_blob=True)
+hypothesis.settings.register_profile("prove", deadline=None, max_examples=1000, print_blob=True)
 hypothesis.settings.load_profile("prove" if os.environ.get("PROVE") else "quick")
 
 
