@@ -523,6 +523,13 @@ def test_text_that_is_the_same_with_a_new_lock_moves_the_lock_alone_in_two_calls
     assert store.calls == {"UpdateItem": 2}
 
 
+def test_a_subtitle_that_is_not_there_is_no_news_beside_a_new_lock(store, repo):
+    thread_id = store.thread("A")
+    repo.edit_preference(thread_id, "A", {"subtitle": None, "locked": True}, ADA)
+    stored = store.rows(thread_id)["A"]
+    assert (stored["locked"], stored["changed"], "subtitle" in stored) == (True, row("A")["changed"], False)
+
+
 def test_new_text_with_a_lock_is_one_write_of_both(store, repo):
     thread_id = store.thread("A")
     repo.edit_preference(thread_id, "A", {"title": "New", "locked": True}, ADA)
