@@ -467,7 +467,7 @@ class TestOperations:
             *(("Errors", (function,)) for function in functions),
             *(("Throttles", (function,)) for function in functions),
             *(("Duration", (function,)) for function in functions[:2]),
-            ("5xx", (PRETENDED["Api"],)),
+            ("Faults", ("preferences", "people")),
             ("Faults", ("preferences", "agent")),
             ("IteratorAge", (functions[2],)),
             ("OnFailureDestinationDeliveredEventCount", (PRETENDED["HistoryFunctionChanges"],)),

@@ -14,6 +14,7 @@ from preferences.errors import Busy, HistoryNotReady, OutcomeUnknown, Preconditi
 from preferences.model import IndexedEdit
 from preferences.repository import PreferenceRepository
 from preferences.repository import client as wiring
+from preferences.repository.calls import MAX_VOIDED
 from preferences.tools import PreferenceTools
 from tests.support import ADA, AGENT, drafts, row
 from tests.wire import (
@@ -29,6 +30,9 @@ from tests.wire import (
     then,
     wired,
 )
+
+VOID = 1
+"""One write more, where it could not be known: the first one is voided."""
 
 TIME_OUT = 0.6
 """Seconds that the client waits here, in place of the product's two."""
@@ -249,11 +253,16 @@ class TestAWriteThatWasNotApplied:
         assert [report.outcome for report in written.reports] == ["locked", "removed"]
         assert store.titles(thread_id) == ["A"]
 
-    def test_holds_no_unlock_back_that_would_undo_a_later_lock(self, store, wire, repo):
-        """It may be sent again after throttling only because it was certainly not applied before."""
+    def test_is_sent_again_also_where_it_unlocks(self, store, wire, repo):
+        """That is safe after throttling alone, because it was certainly not applied before."""
         thread_id = store.thread("A", locked=("A",))
         wire.fail("UpdateItem", error(400, PROVISIONED))
         assert not repo.set_lock(thread_id, "A", ADA, locked=False).find("A").locked
+
+
+def unvoided(item):
+    """An item without what only the repository looks at."""
+    return item and {name: value for name, value in item.items() if name != "voided"}
 
 
 def check_unknown(store, thread_id, refusal):
@@ -274,8 +283,8 @@ class TestAWriteThatNobodyHeardOfAgain:
         wire.fail("UpdateItem", fault)
         with pytest.raises(OutcomeUnknown) as refusal:
             repo.edit_preference(thread_id, "A", {"title": "X"}, ADA)
-        assert wire.seen == {"UpdateItem": 1, "GetItem": 1}
-        assert store.item(thread_id) == before
+        assert wire.seen == {"UpdateItem": 1 + VOID, "GetItem": 1}
+        assert unvoided(store.item(thread_id)) == before
         check_unknown(store, thread_id, refusal.value)
 
     @every_write
@@ -285,8 +294,8 @@ class TestAWriteThatNobodyHeardOfAgain:
         wire.fail(write.operation, resets(after=False))
         with pytest.raises(OutcomeUnknown) as refusal:
             write.ask(repo, thread_id)
-        assert wire.seen[write.operation] == 1
-        assert store.item(thread_id) == before
+        assert wire.seen[write.operation] == 1 + (VOID if write.operation == "UpdateItem" else 0)
+        assert unvoided(store.item(thread_id)) == before
         check_unknown(store, thread_id, refusal.value)
 
     @pytest.mark.parametrize("fault", APPLIED.values(), ids=APPLIED.keys())
@@ -322,15 +331,51 @@ class TestAWriteThatNobodyHeardOfAgain:
         wire.fail(write.operation, followed_by(somebody, resets(after=False)))
         with pytest.raises(OutcomeUnknown) as refusal:
             write.ask(repo, thread_id)
-        assert wire.seen[write.operation] == 1
+        assert wire.seen[write.operation] == 1 + (VOID if write.operation == "UpdateItem" else 0)
         check_unknown(store, thread_id, refusal.value)
 
-    @pytest.mark.parametrize("write", [WRITES[name] for name in ("lock", "agent's removal", "add first")])
-    def test_and_that_arrives_after_the_answer_was_not_claimed_and_is_applied_once(
-        self, store, wire, repo, write
-    ):
+    @pytest.mark.parametrize(
+        "verb", ["edit", "lock", "remove", "lock all", "agent's removal", "delete the thread"]
+    )
+    def test_and_that_arrives_after_the_answer_is_not_applied_any_more(self, store, wire, repo, verb):
+        write = WRITES[verb]
         thread_id = write.begin(store)
-        before = (store.item(thread_id) or {"revision": 0})["revision"]
+        before = store.item(thread_id)
+        arrived = threading.Event()
+        wire.fail("UpdateItem", arrives_late(4 * TIME_OUT, arrived))
+        with pytest.raises(OutcomeUnknown):
+            write.ask(repo, thread_id)
+        assert arrived.wait(10)
+        assert unvoided(store.item(thread_id)) == before
+
+    def test_and_that_unlocks_does_not_open_a_lock_that_was_acknowledged_after_the_answer(
+        self, store, wire, repo
+    ):
+        thread_id = store.thread("A", locked=("A",))
+        arrived = threading.Event()
+        wire.fail("UpdateItem", arrives_late(4 * TIME_OUT, arrived))
+        with pytest.raises(OutcomeUnknown) as refusal:
+            repo.set_lock(thread_id, "A", ADA, locked=False)
+        assert refusal.value.thread.find("A").locked
+        assert store.other.set_lock(thread_id, "A", ADA, locked=True).revision == 7  # nothing to write
+        assert arrived.wait(10)
+        reports = store.other.remove_preferences(thread_id, [1], AGENT).reports
+        assert [report.outcome for report in reports] == ["locked"]
+
+    def test_is_voided_beside_those_before_it_and_the_oldest_are_forgotten(self, store, wire, repo):
+        thread_id = store.thread("A")
+        for _ in range(22):
+            wire.fail("UpdateItem", resets(after=False))
+            with pytest.raises(OutcomeUnknown):
+                repo.set_lock(thread_id, "A", ADA, locked=True)
+        voided = store.item(thread_id)["voided"]
+        assert len(voided) == MAX_VOIDED
+        assert len({voided[n : n + 32] for n in range(0, MAX_VOIDED, 32)}) == 20
+
+    def test_and_that_is_the_first_arrives_once_where_there_is_no_item_to_void_it_on(self, store, wire, repo):
+        write = WRITES["add first"]
+        thread_id = write.begin(store)
+        before = 0
         arrived = threading.Event()
         wire.fail(write.operation, arrives_late(4 * TIME_OUT, arrived))
         with pytest.raises(OutcomeUnknown):
@@ -506,7 +551,7 @@ class TestTheDeadline:
         else:
             assert write.applied(store.item(thread_id))
         assert time.monotonic() - start < seconds + TIME_OUT
-        assert wire.seen[write.operation] <= 10
+        assert wire.seen[write.operation] <= 10 + VOID
 
     def test_is_kept_in_a_race_that_is_never_won(self, store, wire, in_time):
         thread_id = store.thread("A")

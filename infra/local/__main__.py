@@ -41,13 +41,15 @@ def main() -> int:
             origin = f"http://127.0.0.1:{listener.getsockname()[1]}"
             endpoint = next((os.environ[name] for name in ENDPOINTS if os.environ.get(name)), None)
             table_name = os.environ.get("TABLE_NAME") or "preferences"
-            # Every request writes a line at INFO, and a page asks every few seconds.
-            parameters = {"LogLevel": "WARNING", **dict(options.parameter)}
+            parameters = dict(options.parameter)
             try:
                 template = Template(parameters=parameters, references={"Table": table_name})
             except ValueError as unknown:
                 raise CannotStart(unknown) from None
             _set_environment(template, endpoint)
+            if "LogLevel" not in parameters:
+                # Every request writes a line at INFO, and a page asks every few seconds.
+                os.environ["POWERTOOLS_LOG_LEVEL"] = "WARNING"
             if endpoint is None:
                 stack.enter_context(embedded_engine())
             create_table(boto3.client("dynamodb"), template, table_name)

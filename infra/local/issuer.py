@@ -194,6 +194,7 @@ def is_loopback_origin(url: str) -> bool:
     """Whether an address (or an Origin header) is a page of this machine."""
     try:
         parts = urlsplit(url)
+        _ = parts.port  # is read on demand: `localhost:8080.evil.example` has none
     except ValueError:
         return False
     return parts.scheme == "http" and parts.hostname in LOOPBACK and "@" not in parts.netloc

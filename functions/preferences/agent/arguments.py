@@ -96,6 +96,8 @@ class _Array:
         elements = value if isinstance(value, list) else [value]
         if len(elements) > MAX_BATCH:  # before any work on each of them
             raise _Unreadable(f"must hold at most {MAX_BATCH} elements")
+        if sum(len(element) for element in elements if isinstance(element, str)) > MAX_TEXT:
+            raise _Unreadable("is too long")
         return elements
 
     def _object(self, value: object) -> object:

@@ -129,6 +129,8 @@ class _ClassicCall(ToolCall):
 
     def answer(self, result: Envelope, block: str | None) -> Answer:
         prompt = _texts(self.event.get("promptSessionAttributes"))
+        if _code(result) == "not_found":
+            prompt.pop("preferences", None)  # the block of a list that is gone
         return {
             "messageVersion": "1.0",
             "response": {

@@ -103,6 +103,8 @@ class Thread(Frozen):
     """The revision at which its former owner brought it back; what was before is gone. 0: never deleted."""
     preferences: tuple[Preference, ...] = ()
     last_change: Change | None = None
+    voided: str = ""
+    """Ids of writes that were given up unheard of, the latest ones, one after the other."""
 
     @cached_property
     def positions(self) -> Mapping[str, int]:

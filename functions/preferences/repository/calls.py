@@ -1,8 +1,13 @@
 """Calls to the table: how often one is made, how long for, and what is known when nobody answers.
 
 A read is asked for as often as time allows. A write is sent once. What was certainly not applied may be
-sent again; when that can't be known, one consistent read looks for the write's id in `last_change`, and
-what it doesn't settle is told as unknown.
+sent again; when that can't be known, one consistent read looks for the write's id in `last_change`. What it
+doesn't settle is told as unknown, but not before the write is voided, since it may still be on its way:
+
+    user   unlocks #2                     nobody answers; the read finds #2 locked
+           voids that unlock              told: unknown, and #2 is locked
+    user   locks #2                       acknowledged, though there is nothing to write
+           the unlock arrives             refused: its id is among the voided
 """
 
 import random
@@ -28,6 +33,9 @@ LONGEST_PAUSE = 0.5
 
 # The system's own chance: functions that were started from one snapshot would all pause alike otherwise.
 _random = random.SystemRandom()
+
+MAX_VOIDED = 20 * 32
+"""Characters of the ids that are remembered as voided: twenty writes that nobody heard of again."""
 
 
 class Refused(Exception):
@@ -109,6 +117,7 @@ class Calls:
 
     def update(self, thread_id: str, write: Expressions, change: Change, caller: Caller) -> Thread:
         """The thread after the write. Raises Refused, NotApplied and OutcomeUnknown."""
+        write.require_not_voided(change.id)
         request = write.update() | {"Key": key(thread_id)}
         return self._send(
             lambda: self.client.update_item(
@@ -156,12 +165,44 @@ class Calls:
             thread = self.read(thread_id)
         except Exception:
             raise OutcomeUnknown(None) from None
+        with suppress(Exception):  # the table is out of reach again; told as unknown all the same
+            thread = self._void(thread, change)
         if _is_latest(change, thread):
             return thread
         try:
             raise OutcomeUnknown(rules.admit(thread, caller))
         except ThreadNotFound:
             raise OutcomeUnknown(None) from None
+
+    def _void(self, thread: Thread, change: Change) -> Thread:
+        """The thread, on which the write can't be applied any more; unless that is what was done last.
+
+        It makes no revision, since it changes nothing that anybody sees. It may be sent twice.
+        """
+        for _ in self.tries(calls=1):
+            if thread.revision == 0 or _is_latest(change, thread) or change.id in thread.voided:
+                return thread
+            void = Expressions()
+            void.require_stored()
+            void.require_other_change(change.id)
+            void.require_voided(thread.voided)
+            void.put("voided", (thread.voided + change.id)[-MAX_VOIDED:])
+            try:
+                answer = self.client.update_item(
+                    TableName=self.table,
+                    Key=key(thread.thread_id),
+                    ReturnValues="ALL_NEW",
+                    ReturnValuesOnConditionCheckFailure="ALL_OLD",
+                    **void.update(),
+                )
+                return read_thread(thread.thread_id, answer["Attributes"])
+            except Exception as error:
+                if verdict(error) is Verdict.FAULT:
+                    raise
+                if verdict(error) is Verdict.REFUSED:
+                    item = getattr(error, "response", {}).get("Item")
+                    thread = read_thread(thread.thread_id, item)
+        raise Busy
 
 
 def _is_latest(change: Change, thread: Thread) -> bool:

@@ -32,6 +32,24 @@ class Expressions:
         path = self._path("owner")
         self._conditions.append(f"{path} = {self._value(owner)}" if owner else f"attribute_exists({path})")
 
+    def require_stored(self) -> None:
+        self._conditions.append(f"attribute_exists({self._path('pk')})")
+
+    def require_not_voided(self, change_id: str) -> None:
+        """Not given up by its sender, who could not learn what became of it."""
+        self._conditions.append(f"NOT contains({self._path('voided')}, {self._value(change_id)})")
+
+    def require_voided(self, voided: str) -> None:
+        """Nothing else was voided since it was read."""
+        path = self._path("voided")
+        self._conditions.append(
+            f"{path} = {self._value(voided)}" if voided else f"attribute_not_exists({path})"
+        )
+
+    def require_other_change(self, change_id: str) -> None:
+        """The latest change is another one."""
+        self._conditions.append(f"{self._path('last_change', 'id')} <> {self._value(change_id)}")
+
     def require_deleted_by(self, user: str) -> None:
         self._conditions.append(f"attribute_not_exists({self._path('owner')})")
         self._conditions.append(f"{self._path('deleted_by')} = {self._value(user)}")

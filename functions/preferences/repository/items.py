@@ -7,6 +7,7 @@ renumbered    N
 revived       N   of a thread that was deleted once
 preferences   M   id → M of the row's fields, without its id; absent on a tombstone
 last_change   M
+voided        S   ids of writes that were given up and may still arrive: none of them is applied any more
 deleted_by    S   on a tombstone only, with
 expires_at    N   epoch seconds, the table's TTL attribute
 """
@@ -102,6 +103,7 @@ def read_thread(thread_id: str, item: Item | None) -> Thread:
         revived=attributes.get("revived", 0),
         preferences=tuple(sorted(rows, key=lambda row: (row.rank, row.id))),
         last_change=read_change(change) if change else None,
+        voided=attributes.get("voided", ""),
     )
 
 

@@ -362,6 +362,8 @@ class PreferenceRepository:
                 continue
             except Refused as refusal:
                 now = rules.admit(refusal.thread, caller)
+                if now.revived != first.revived:  # deleted meanwhile, and begun anew: another list
+                    raise ThreadNotFound from None
         raise Busy
 
     def _expressions(self, now: Thread, plan: rules.Plan, change: Change, respect_lock: bool) -> Expressions:

@@ -105,7 +105,8 @@ def _as_before(row: Preference | None, preference_id: str, before: Attributes, w
         "updated_by": write.actor,
         "updated_at": write.at,
     }
-    return Preference(**{**before, **stamps, "id": preference_id})
+    known = {name: value for name, value in before.items() if name in Preference.model_fields}
+    return Preference(**{**known, **stamps, "id": preference_id})
 
 
 def _obstacles(now: Thread, entry: Entry) -> Iterator[Obstacle]:
