@@ -2,6 +2,7 @@
 
 import json
 import sys
+import time
 import unicodedata
 
 import pytest
@@ -551,3 +552,37 @@ class TestJson:
     )
     def test_that_has_one_reading_is_what_was_written(self, value):
         assert strict_json(json.dumps(value)) == value
+
+
+class TestHiddenText:
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "A\ufe00b\ufe01",
+            "❤\ufe0f\ufe0f",
+            "a\U000e0101",
+            "a\ufff9b\ufffbc",
+            "\U0001f3f4" + "".join(chr(0xE0000 + ord(c)) for c in "obey") + "\U000e007f",
+            "a" + "\u0301" * 31,
+        ],
+        ids=ascii,
+    )
+    def test_is_refused(self, text):
+        with pytest.raises(InvalidInput):
+            parse(Draft, {"title": text})
+
+    @pytest.mark.parametrize(
+        "text",
+        ["❤\ufe0f", "1\ufe0f\u20e3", "👁\ufe0f\u200d🗨\ufe0f", "葛\U000e0100", "e\u0323\u0302" * 10],
+        ids=ascii,
+    )
+    def test_is_not_what_scripts_and_emoji_need(self, text):
+        assert parse(Draft, {"title": text}).title == unicodedata.normalize("NFC", text)
+
+    def test_is_refused_before_it_costs_quadratic_time(self):
+        marks = "\u0301" * 2000 + "\u0323" * 2000
+        started = time.process_time()
+        for _ in range(50):
+            with pytest.raises(InvalidInput):
+                parse(Draft, {"title": "a", "subtitle": marks})
+        assert time.process_time() - started < 1

@@ -4,6 +4,7 @@ import argparse
 import json
 import os
 import platform
+import re
 import subprocess
 import sys
 import time
@@ -57,9 +58,15 @@ def main() -> int:
     print(text)
     given.to.mkdir(exist_ok=True)
     (given.to / "benchmark.md").write_text(text, "utf-8")
-    (given.to / "benchmark.json").write_text(json.dumps(found, indent=1, default=str) + "\n", "utf-8")
+    (given.to / "benchmark.json").write_text(_rounded(json.dumps(found, indent=1)) + "\n", "utf-8")
     (given.to / "benchmark.svg").write_text(report.svg(found), "utf-8")
     return int("**missed**" in text)
+
+
+def _rounded(text: str) -> str:
+    """The JSON with three decimals, and each list of numbers on one line."""
+    text = re.sub(r"\d+\.\d{4,}(e-\d+)?", lambda number: f"{float(number[0]):.3f}", text)
+    return re.sub(r"\[[\s\d.,-]+\]", lambda numbers: " ".join(numbers[0].split()), text)
 
 
 def _elsewhere(module: str) -> Any:

@@ -197,10 +197,12 @@ def svg(found: dict[str, Any]) -> str:
         drawn.append(f'<text x="10" y="{y}" font-weight="600">{title}</text>')
         for name, ratio, bar in group:
             y += step
+            inside = ratio * scale > 60
+            at, fill = (left + 8, "#fff") if inside else (left + ratio * scale + 8, "#000")
             drawn.append(
                 f'<text x="{left - 10}" y="{y}" text-anchor="end">{_escaped(name)}</text>'
                 f'<rect x="{left}" y="{y - 12}" width="{ratio * scale:.0f}" {bar_shape}/>'
-                f'<text x="{left + ratio * scale + 8:.0f}" y="{y}">{ratio:.2f}</text>'
+                f'<text x="{at:.0f}" y="{y}" fill="{fill}">{ratio:.2f}</text>'
             )
             if bar:
                 x = left + bar * scale
@@ -216,8 +218,8 @@ def svg(found: dict[str, Any]) -> str:
 <rect width="720" height="{height}" fill="#fff"/>
 <path d="M{one} 20V{height - 28}" stroke="#999" stroke-dasharray="4 3"/>
 <text x="{one}" y="{height - 12}" text-anchor="middle" fill="#555">1 = boto3 alone</text>
-<path d="M{one + 120} {height - 24}v16" stroke="#bb5566" stroke-width="2"/>
-<text x="{one + 128}" y="{height - 12}" fill="#555">at most</text>
+<path d="M{one + 85} {height - 24}v16" stroke="#bb5566" stroke-width="2"/>
+<text x="{one + 93}" y="{height - 12}" fill="#555">has to be met</text>
 {"".join(line + chr(10) for line in drawn)}</svg>
 """
 

@@ -24,6 +24,9 @@ _FORBIDDEN = re.compile(
     "(?P<control>[\x00-\x1f\x7f-\x9f])"
     "|(?P<bidi>[\u202a-\u202e\u2066-\u206f])"
     "|(?P<tag>[\U000e0000-\U000e007f])"
+    "|(?P<format>[\ufff9-\ufffb\U00013430-\U0001343f])"
+    # A variation selector says how one emoji or ideograph is drawn; elsewhere it is a byte that nobody sees.
+    "|(?P<selector>(?<=[A-Za-z\u00aa-\u0fff\ufe00-\ufe0f\U000e0100-\U000e01ef])[\ufe00-\ufe0f\U000e0100-\U000e01ef])"
     f"|(?P<zero_width>[\u200b-\u200d\u2060\ufeff]{{2,}}|[{_IGNORABLE}]{{3,}})"
     "|(?P<surrogate>[\ud800-\udfff])"
 )
@@ -31,16 +34,23 @@ _NAMES = {
     "control": "a control character",
     "bidi": "a text direction override",
     "tag": "an invisible tag character",
+    "format": "an invisible format character",
+    "selector": "a variation selector that selects nothing",
     "zero_width": "a run of invisible characters",
     "surrogate": "half of a surrogate pair",
 }
-# A flag of a region (Scotland's, say): a black flag, tags that spell the region, a closing tag.
-_TAG_FLAG = re.compile("\U0001f3f4[\U000e0030-\U000e0039\U000e0061-\U000e007a]{1,6}\U000e007f")
+# The three flags that Unicode recommends: a black flag, tags that spell gbeng, gbsct or gbwls, a closing tag.
+_TAG_FLAG = re.compile(
+    "\U0001f3f4\U000e0067\U000e0062(?:\U000e0065\U000e006e\U000e0067|\U000e0073\U000e0063\U000e0074"
+    "|\U000e0077\U000e006c\U000e0073)\U000e007f"
+)
 _BLANK = re.compile(f"[{_IGNORABLE}\u2800]")  # and the empty Braille pattern, a symbol by its category
 _INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Cn", "Zs", "Zl", "Zp"})
 # Normalisation shortens a text at most to a quarter or so: what is longer than this cannot fit afterwards,
 # and is not worth the work.
 _SHRINK = 8
+MAX_MARKS = 30
+"""Combining marks in a row: Unicode's Stream-Safe Text Format (UAX 15). Sorting more takes quadratic time."""
 
 
 def normalise(text: str, limit: int) -> str:
@@ -52,6 +62,8 @@ def normalise(text: str, limit: int) -> str:
         text = _BREAKS.sub(" ", text)
         if found := _FORBIDDEN.search(_TAG_FLAG.sub("\U0001f3f4", text)):
             raise PydanticCustomError("text_forbidden", "{reason}", {"reason": _refusal(found)})
+        if not text.isascii() and _longest_run_of_marks(text) > MAX_MARKS:
+            raise PydanticCustomError("text_forbidden", "must not hold so many combining marks in a row")
         text = unicodedata.normalize("NFC", text).strip()
     if len(text) > limit:
         raise PydanticCustomError(
@@ -75,6 +87,14 @@ def shorten(text: str, limit: int) -> str:
     text = text[: limit * _SHRINK]
     text = _FORBIDDEN.sub(" ", _BREAKS.sub(" ", text))
     return unicodedata.normalize("NFC", text).strip()[:limit].strip()
+
+
+def _longest_run_of_marks(text: str) -> int:
+    longest = run = 0
+    for c in text:
+        run = run + 1 if unicodedata.combining(c) else 0
+        longest = max(longest, run)
+    return longest
 
 
 def _refusal(found: re.Match[str]) -> str:
