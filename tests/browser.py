@@ -11,6 +11,8 @@ from playwright.sync_api import Locator, Page, Route, expect
 
 from tests.stack import ROOT
 
+expect.set_options(timeout=15_000)  # milliseconds; a busy machine takes more than the usual five
+
 SCREENSHOTS = ROOT / "build/screenshots"
 LIST = "**/threads/*/preferences"  # the list, and where a preference is added
 ONE = "**/threads/*/preferences/*"
