@@ -128,6 +128,15 @@ class TestTheDataOfOneService:
             places.append((client.meta.endpoint_url, [request.url for request in wire.requests], answer))
         assert places[0] == places[1]
 
+    def test_is_done_without_where_it_does_not_fit_the_botocore_at_hand(self, monkeypatch):
+        def does_not_fit():
+            raise ValueError("a model of another botocore")
+
+        monkeypatch.setattr("preferences.repository.client.lean_session", does_not_fit)
+        client = dynamodb_client.__wrapped__()
+        assert client.meta.service_model.service_name == "dynamodb"
+        assert client.meta.config.retries["total_max_attempts"] == 1
+
     def test_leaves_other_services_to_botocore(self):
         assert shortcuts.lean_session().create_client("sts").meta.service_model.service_name == "sts"
 

@@ -16,6 +16,7 @@ from botocore.exceptions import (
     HTTPClientError,
 )
 from botocore.parsers import ResponseParserError
+from botocore.session import get_session
 
 from preferences.repository.shortcuts import lean_session, read_as_json
 
@@ -75,16 +76,17 @@ def dynamodb_client() -> "DynamoDBClient":
     Its own retries are off: it would send a write a second time after a time-out, and an unlock that is
     sent again can undo a lock that was acknowledged in between. What may be sent again, we send.
     """
-    client = lean_session().create_client(
-        "dynamodb",
-        config=Config(
-            parameter_validation=False,  # `typed` makes every value; this would look at each once more
-            retries={"total_max_attempts": 1, "mode": "standard"},
-            connect_timeout=CONNECT_SECONDS,
-            read_timeout=READ_SECONDS,
-            tcp_keepalive=True,
-        ),
+    config = Config(
+        parameter_validation=False,  # `typed` makes every value; this would look at each once more
+        retries={"total_max_attempts": 1, "mode": "standard"},
+        connect_timeout=CONNECT_SECONDS,
+        read_timeout=READ_SECONDS,
+        tcp_keepalive=True,
     )
+    try:
+        client = lean_session().create_client("dynamodb", config=config)
+    except Exception:  # the runtime's own botocore may be one that our data doesn't fit: slower, but it serves
+        client = get_session().create_client("dynamodb", config=config)
     client.meta.events.register("before-parse.dynamodb", read_as_json)
     return cast("DynamoDBClient", client)
 
