@@ -93,7 +93,7 @@ class TestTheDataOfOneService:
         called = {
             name
             for path in room.glob("*.py")
-            for name in re.findall(r"_client\.(\w+_item|query)\b", path.read_text())
+            for name in re.findall(r"\bclient\.(\w+_item|query)\b", path.read_text())
         }
         assert called == OPERATIONS.keys() == {to_snake(name) for name in botocore_data.OPERATIONS}
 

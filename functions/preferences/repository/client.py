@@ -85,7 +85,7 @@ def dynamodb_client() -> "DynamoDBClient":
     )
     try:
         client = lean_session().create_client("dynamodb", config=config)
-    except Exception:  # the runtime's own botocore may be one that our data doesn't fit: slower, but it serves
+    except Exception:  # the runtime's botocore may be one that our data doesn't fit: slower, but it serves
         client = get_session().create_client("dynamodb", config=config)
     client.meta.events.register("before-parse.dynamodb", read_as_json)
     return cast("DynamoDBClient", client)
