@@ -1017,21 +1017,20 @@ def test_a_tombstone_met_in_between_stays_one(store, caller, verb):
     assert "preferences" not in store.item(thread_id)
 
 
-@AGENTS
-@pytest.mark.parametrize("verb", ["update_preferences", "remove_preferences"])
-def test_a_thread_deleted_and_brought_back_in_between_has_none_of_the_rows_that_were_meant(
-    store, caller, verb
-):
+@pytest.mark.parametrize("caller", PARTIES.values(), ids=PARTIES.keys())
+@pytest.mark.parametrize("verb", ["add_preferences_bulk", "update_preferences", "remove_preferences"])
+def test_a_thread_deleted_and_begun_anew_in_between_is_another_list_and_stays_as_it_is(store, caller, verb):
     thread_id = store.thread("A", "B")
 
     def gone_and_back(other):
         other.delete_thread(thread_id, ADA)
         other.register_thread(thread_id, ADA)
-        other.add_preferences_bulk(thread_id, drafts("New"), ADA)
+        other.add_preferences_bulk(thread_id, drafts("Fresh"), ADA)
 
     repo = between(store, thread_id, gone_and_back)
-    assert outcomes(EVERY_VERB[verb](repo, thread_id, caller)) == [(1, "out_of_range")]
-    assert store.titles(thread_id) == ["New"]
+    with pytest.raises(ThreadNotFound):
+        EVERY_VERB[verb](repo, thread_id, caller)
+    assert store.titles(thread_id) == ["Fresh"]
 
 
 @pytest.mark.parametrize("locked", [True, False])

@@ -51,7 +51,10 @@ class Exchange:
 
 
 class Wire:
-    """`url` is the engine's address with the wire in between; `seen` counts requests, by operation."""
+    """`url` is the engine's address with the wire in between; `seen` counts requests, by operation.
+
+    An UpdateItem that voids another goes by the name of "Void": it changes nothing, and may be sent twice.
+    """
 
     def __init__(self, upstream: Callable[[dict[str, str], bytes], Answer]) -> None:
         self.seen: Counter[str] = Counter()
@@ -68,10 +71,10 @@ class Wire:
 
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
-                operation = self.headers["X-Amz-Target"].rpartition(".")[2]
+                operation = _name(self.headers["X-Amz-Target"].rpartition(".")[2], body)
                 exchange = Exchange(self, operation, body, upstream)
                 # The client may be gone by the time that it is answered.
-                with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+                with contextlib.suppress(BrokenPipeError, ConnectionResetError, TimeoutError):
                     wire._fault(operation)(exchange)
 
             def log_message(self, *_: Any) -> None:
@@ -103,6 +106,11 @@ class Wire:
         self.seen[operation] += 1
         waiting = self._faults.get(operation)
         return waiting.popleft() if waiting else passes
+
+
+def _name(operation: str, body: bytes) -> str:
+    names = json.loads(body).get("ExpressionAttributeNames", {}).values()
+    return "Void" if operation == "UpdateItem" and "revision" not in names else operation
 
 
 def over_moto(headers: dict[str, str], body: bytes) -> Answer:
@@ -173,26 +181,27 @@ def resets(*, after: bool) -> Fault:
     return fault
 
 
-def hangs(seconds: float, *, after: bool) -> Fault:
-    """No answer within any time-out; `after`: though the request was applied at once."""
+def hangs(*, after: bool) -> Fault:
+    """No answer for as long as the caller waits; `after`: though the request was applied at once."""
 
     def fault(exchange: Exchange) -> None:
         if after:
             exchange.forward()
-        time.sleep(seconds)
+        exchange.handler.connection.settimeout(10)
+        exchange.handler.connection.recv(1)  # until the caller hangs up
         exchange.cut()
 
     return fault
 
 
-def arrives_late(seconds: float, arrived: threading.Event) -> Fault:
-    """Applied only after the caller has given up."""
+def arrives_late(go: threading.Event, arrived: threading.Event) -> Fault:
+    """Applied when `go` is set: after the caller has given up."""
 
     def fault(exchange: Exchange) -> None:
-        time.sleep(seconds)
+        go.wait(10)
         exchange.forward()
-        exchange.cut()
         arrived.set()
+        exchange.cut()
 
     return fault
 
