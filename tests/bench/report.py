@@ -219,7 +219,7 @@ def svg(found: dict[str, Any]) -> str:
 <path d="M{one} 20V{height - 28}" stroke="#999" stroke-dasharray="4 3"/>
 <text x="{one}" y="{height - 12}" text-anchor="middle" fill="#555">1 = boto3 alone</text>
 <path d="M{one + 85} {height - 24}v16" stroke="#bb5566" stroke-width="2"/>
-<text x="{one + 93}" y="{height - 12}" fill="#555">has to be met</text>
+<text x="{one + 93}" y="{height - 12}" fill="#555">at most</text>
 {"".join(line + chr(10) for line in drawn)}</svg>
 """
 
