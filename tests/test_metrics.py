@@ -10,6 +10,7 @@ from preferences.agent import door as agent_door
 from preferences.api import door as people_door
 from preferences.metrics import embedded
 from preferences.repository import PreferenceRepository
+from preferences.repository.calls import Calls
 
 
 @pytest.fixture
@@ -112,15 +113,15 @@ class TestTheAgentsDoor:
 
 def meanwhile(monkeypatch, write) -> None:
     """Lets somebody else write between the next reading of a thread and what is made of it."""
-    read = PreferenceRepository._read
+    read = Calls.read
 
     def read_and_lose_the_race(self, thread_id):
-        monkeypatch.setattr(PreferenceRepository, "_read", read)
+        monkeypatch.setattr(Calls, "read", read)
         thread = read(self, thread_id)
         write()
         return thread
 
-    monkeypatch.setattr(PreferenceRepository, "_read", read_and_lose_the_race)
+    monkeypatch.setattr(Calls, "read", read_and_lose_the_race)
 
 
 class TestThePeoplesDoor:

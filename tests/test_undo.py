@@ -329,7 +329,7 @@ class TestARaceWithAnotherWriter:
             repo.delete_thread(thread_id, ADA)
             repo.register_thread(thread_id, ADA)
 
-        with pytest.raises(ChangeNotFound):
+        with pytest.raises(ThreadNotFound):
             store.repository(before_write=restart).undo(thread_id, 4, ADA)
         assert store.rows(thread_id) == {}
 
