@@ -445,6 +445,27 @@ class TestAWriteThatNobodyHeardOfAgain:
         arrival.now()
         assert store.rows(thread_id)["A"]["locked"]
 
+    def test_is_voided_beside_one_that_is_voided_at_the_same_time(self, store, wire, repo):
+        thread_id, theirs = store.thread("A"), "f" * 32
+        wire.fail("UpdateItem", resets(after=False))
+        wire.fail("Void", then(lambda: store.poke(thread_id, "voided", value=theirs), passes))
+        with pytest.raises(OutcomeUnknown):
+            repo.set_lock(thread_id, "A", ADA, locked=True)
+        voided = store.item(thread_id)["voided"]
+        assert (voided[:32], len(voided)) == (theirs, 64)
+
+    def test_is_not_voided_on_an_item_that_has_expired_since(self, store, wire, repo):
+        thread_id = store.thread("A")
+
+        def expire():
+            store.client.delete_item(TableName=store.table_name, Key=store.key(thread_id))
+
+        wire.fail("UpdateItem", resets(after=False))
+        wire.fail("Void", then(expire, passes))
+        with pytest.raises(OutcomeUnknown):
+            repo.set_lock(thread_id, "A", ADA, locked=True)
+        assert store.item(thread_id) is None
+
     def test_is_voided_beside_those_before_it_and_the_oldest_are_forgotten(self, store, wire, repo):
         thread_id = store.thread("A")
         for _ in range(22):
