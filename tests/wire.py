@@ -64,6 +64,7 @@ class Wire:
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            disable_nagle_algorithm = True  # headers and body go out apart, and would wait for each other
 
             def setup(self) -> None:
                 wire.connections += 1
