@@ -84,9 +84,9 @@ def start_stack(*arguments, **environment):
     return process, Site(found[1])
 
 
-def stop_stack(process) -> tuple[int, str]:
+def stop_stack(process, how=signal.SIGINT) -> tuple[int, str]:
     """Ctrl-C: the exit status, and what the process printed after its address."""
-    process.send_signal(signal.SIGINT)
+    process.send_signal(how)
     try:
         printed, _ = process.communicate(timeout=20)
     except subprocess.TimeoutExpired:

@@ -5,6 +5,7 @@ import hashlib
 import http.client
 import json
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -671,10 +672,10 @@ class TestTheProcess:
 
     def test_stops_as_cleanly_when_it_is_asked_to_terminate(self):
         process, _ = start_stack()
-        process.terminate()
-        printed, _ = process.communicate(timeout=20)
-        assert process.returncode == 0
+        status, printed = stop_stack(process, signal.SIGTERM)
+        assert status == 0
         assert "Traceback" not in printed
+        assert printed.endswith("\nstopped\n")
 
     def test_prints_commands_that_work_as_pasted(self):
         process, site = start_stack()

@@ -202,6 +202,22 @@ class TestBesideAnEngine:
             wait_for(lambda: taker.records[-1]["dynamodb"]["NewImage"]["revision"]["N"] == "2")
         assert capsys.readouterr().err == "the stream can't be read: the engine is gone\n"
 
+    def test_a_handler_that_hangs_does_not_keep_the_process_from_ending(self, engine, template, monkeypatch):
+        monkeypatch.setattr("infra.local.stream.LONGEST_WAIT", 0.1)
+        called, released = threading.Event(), threading.Event()
+
+        def hang(event, context):
+            called.set()
+            released.wait(30)
+
+        put(engine, 1)
+        with pumping(template, engine.table_name, hang, engine.endpoint):
+            assert called.wait(20)
+        [thread] = [thread for thread in threading.enumerate() if thread.name == "stream"]
+        assert thread.daemon
+        released.set()
+        thread.join(20)
+
     def test_an_engine_without_streams_is_served_without_a_history(self, engine, template, capsys):
         client = engine.client()
         client.create_table(

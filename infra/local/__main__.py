@@ -6,8 +6,9 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from types import FrameType
 
@@ -29,6 +30,21 @@ ENDPOINTS = ("AWS_ENDPOINT_URL_DYNAMODB", "AWS_ENDPOINT_URL")  # boto3's own var
 
 class CannotStart(Exception):
     """Told to the person in one line."""
+
+
+class Server(uvicorn.Server):
+    """Greets when it answers. A signal from then on is uvicorn's, and ends it in order.
+
+    Before that a signal raises KeyboardInterrupt wherever the process is, and that may be anywhere.
+    """
+
+    def __init__(self, config: uvicorn.Config, greet: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._greet = greet
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._greet()
 
 
 def main() -> int:
@@ -69,11 +85,10 @@ def main() -> int:
             history = load(template.functions[event_source(template).function])
             stack.enter_context(pumping(template, table_name, history, endpoint))
 
-            _greet(origin, endpoint, table_name, issuer)
             config = uvicorn.Config(
                 app, log_level="warning", lifespan="off", server_header=False, timeout_graceful_shutdown=3
             )
-            uvicorn.Server(config).run([listener])
+            Server(config, partial(_greet, origin, endpoint, table_name, issuer)).run([listener])
     except KeyboardInterrupt:  # uvicorn has shut down by then, and passes the signal on
         print("\nstopped")
     except (CannotStart, BotoCoreError) as reason:

@@ -21,6 +21,7 @@ Handler = Callable[[Any, Any], Any]
 
 POLL_SECONDS = 0.2
 LONGEST_PAUSE = 2.0  # seconds between retries; Lambda's grow longer
+LONGEST_WAIT = 5.0  # seconds, at the end, for what is being delivered
 
 
 @dataclass(frozen=True)
@@ -205,14 +206,15 @@ def pumping(template: Template, table_name: str, handler: Handler, endpoint: str
         return
     source = event_source(template)
     pump = Pump(source, template.functions[source.function], handler)
-    thread = threading.Thread(target=pump.run, args=(stream,), name="stream")
+    # A daemon that is not waited for at any price: nothing that holds it up may keep the process from ending.
+    thread = threading.Thread(target=pump.run, args=(stream,), name="stream", daemon=True)
     with nullcontext() if endpoint else _forgetful_stream():
         thread.start()
         try:
             yield
         finally:
             pump.stopped.set()
-            thread.join()
+            thread.join(LONGEST_WAIT)
 
 
 @contextmanager
