@@ -4,6 +4,7 @@ import base64
 import gzip
 import io
 import json
+import re
 import subprocess
 import sys
 from dataclasses import dataclass, field
@@ -777,7 +778,7 @@ class TestTheLog:
 @pytest.fixture
 def assets(tmp_path, monkeypatch):
     """A panel of our own; the settings of sign-in are read anew."""
-    (tmp_path / "index.html").write_text("<!doctype html>" + " " * 500)
+    (tmp_path / "index.html").write_text('<!doctype html><script src="/assets/panel.js">' + " " * 500)
     (tmp_path / "panel.js").write_text("export const one = 1;\n" * 50)
     (tmp_path / "panel.css").write_text("a { color: red }")
     (tmp_path / "mark.svg").write_text("<svg/>")
@@ -793,14 +794,26 @@ def assets(tmp_path, monkeypatch):
 
 @pytest.fixture
 def get(lambda_context):
-    """get(route key, file, headers) without any identity, nor a table."""
+    """get(route key, file, version, headers) without any identity, nor a table."""
 
-    def send(key, file="", **headers):
+    def send(key, file="", version="", **headers):
         headers = {name.replace("_", "-"): text for name, text in headers.items()}
-        sent = event(key, path={"file": file}, headers=headers, requestContext={})
+        sent = event(key, path={"file": file, "version": version}, headers=headers, requestContext={})
         return read(handler(sent, lambda_context()), key)
 
     return send
+
+
+OF_VERSION = "GET /assets/{version}/{file}"
+
+
+def named_version(get):
+    """The version of its files that the page names."""
+    return re.search(r'"/assets/([0-9a-f]{16})/', text_of(get("GET /")))[1]
+
+
+def text_of(answer):
+    return base64.b64decode(answer.text).decode()
 
 
 class TestThePanel:
@@ -808,7 +821,7 @@ class TestThePanel:
         page = get("GET /", accept_encoding="br, gzip")
         assert (page.status, page.headers["Content-Type"]) == (200, "text/html; charset=utf-8")
         assert (page.headers["Content-Encoding"], page.headers["Vary"]) == ("gzip", "Accept-Encoding")
-        assert gzip.decompress(base64.b64decode(page.text)) == (assets / "index.html").read_bytes()
+        assert gzip.decompress(base64.b64decode(page.text)).decode() == text_of(get("GET /"))
 
     @pytest.mark.parametrize(
         ("name", "media_type"),
@@ -829,7 +842,7 @@ class TestThePanel:
         headers = {} if accepted is None else {"accept_encoding": accepted}
         page = get("GET /", **headers)
         assert "Content-Encoding" not in page.headers
-        assert base64.b64decode(page.text) == (assets / "index.html").read_bytes()
+        assert text_of(page).startswith("<!doctype html>")
 
     @pytest.mark.parametrize(
         "accepted", ["gzip", "GZIP;q=0.5", "*", "br;q=1.0, gzip;q=0.8, *;q=0.1", "deflate,gzip"]
@@ -862,6 +875,41 @@ class TestThePanel:
     )
     def test_is_a_closed_list(self, assets, get, name):
         assert get("GET /assets/{file}", name).status == 404
+        assert get(OF_VERSION, name, named_version(get)).status == 404
+
+    def test_is_kept_for_good_under_the_version_that_the_page_names(self, assets, get):
+        version = named_version(get)
+        kept = get(OF_VERSION, "panel.js", version)
+        assert kept.headers["Cache-Control"] == "public, max-age=31536000, immutable"
+        assert text_of(kept) == (assets / "panel.js").read_text()
+        assert get("GET /").headers["Cache-Control"] == "no-cache"
+
+    @pytest.mark.parametrize("version", ["", "0123456789abcdef", "..", "panel.js"])
+    def test_is_asked_for_each_time_under_any_other_version(self, assets, get, version):
+        present = get(OF_VERSION, "panel.js", version)
+        assert (present.status, present.headers["Cache-Control"]) == (200, "no-cache")
+        assert get(OF_VERSION, "panel.js", version, if_none_match=present.headers["ETag"]).status == 304
+
+    def test_is_asked_for_each_time_under_the_name_that_other_pages_embed(self, assets, get):
+        assert get("GET /assets/{file}", "panel.js").headers["Cache-Control"] == "no-cache"
+
+    @pytest.mark.parametrize("name", ["index.html", "panel.js", "mark.svg"])
+    def test_has_another_version_when_any_of_its_files_changes(self, assets, get, name):
+        before = named_version(get)
+        (assets / name).write_text((assets / name).read_text() + " ")
+        files.assets.cache_clear()
+        assert named_version(get) != before
+        files.assets.cache_clear()
+        assert get(OF_VERSION, "panel.js", before).headers["Cache-Control"] == "no-cache"
+
+    def test_asks_for_nothing_outside_of_its_version(self, get):
+        page = text_of(get("GET /"))
+        asked = re.findall(r'(?:src|href)="([^"]*)"', page)
+        assert len(asked) > 10
+        for path in asked:
+            _, folder, version, name = path.split("/")
+            assert folder == "assets"
+            assert get(OF_VERSION, name, version).headers["Cache-Control"].endswith("immutable")
 
     def test_runs_nothing_that_is_not_its_own(self, assets, get):
         rest = "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"

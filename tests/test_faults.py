@@ -16,6 +16,7 @@ from preferences.repository import PreferenceRepository
 from preferences.repository import client as wiring
 from preferences.repository.calls import MAX_VOIDED
 from preferences.tools import PreferenceTools
+from tests.proof import tried
 from tests.support import ADA, AGENT, EVE, drafts, row
 from tests.wire import (
     arrives_late,
@@ -43,6 +44,7 @@ def wire(store):
     url = store.client.meta.endpoint_url
     with wired(url if "127.0.0.1" in url else None) as made:
         yield made
+    tried("faults", "requests that met a fault", made.failed)
 
 
 @pytest.fixture(scope="module")
@@ -171,9 +173,9 @@ WRITES = {
 }
 every_write = pytest.mark.parametrize("write", WRITES.values(), ids=WRITES.keys())
 
-PROVISIONED = "ProvisionedThroughputExceededException"
+THROTTLED = error(400, "ProvisionedThroughputExceededException")
 NOT_APPLIED = {
-    "throttled": error(400, PROVISIONED),
+    "throttled": THROTTLED,
     "throttled in other words": error(400, "ThrottlingException"),
     "over the request limit": error(400, "RequestLimitExceeded"),
     "in conflict with a transaction": error(400, "TransactionConflictException"),
@@ -232,7 +234,7 @@ class TestAWriteThatWasNotApplied:
     def test_is_applied_once_in_the_end(self, store, wire, repo, write):
         thread_id = write.begin(store)
         before = (store.item(thread_id) or {"revision": 0})["revision"]
-        wire.fail(write.operation, error(400, PROVISIONED))
+        wire.fail(write.operation, THROTTLED)
         write.ask(repo, thread_id)
         item = store.item(thread_id)
         assert write.applied(item)
@@ -243,7 +245,7 @@ class TestAWriteThatWasNotApplied:
     def test_ends_as_busy_with_nothing_changed_when_it_never_is(self, store, wire, repo, write):
         thread_id = write.begin(store)
         before = store.item(thread_id)
-        wire.fail(write.operation, *[error(400, PROVISIONED)] * 100)
+        wire.fail(write.operation, *[THROTTLED] * 100)
         with pytest.raises(Busy):
             write.ask(repo, thread_id)
         assert store.item(thread_id) == before
@@ -251,7 +253,7 @@ class TestAWriteThatWasNotApplied:
 
     def test_is_never_told_as_locked_or_missing(self, store, wire, repo):
         thread_id = store.thread("A")
-        wire.fail("UpdateItem", *[error(400, PROVISIONED)] * 100)
+        wire.fail("UpdateItem", *[THROTTLED] * 100)
         envelope = PreferenceTools(thread_id, repo, user_id="ada").remove_preferences(indices=[1])
         assert envelope["error"]["code"] == "busy"
 
@@ -259,7 +261,7 @@ class TestAWriteThatWasNotApplied:
         thread_id = store.thread("A", "B")
         wire.fail(
             "UpdateItem",
-            then(lambda: store.other.set_lock(thread_id, "A", ADA, locked=True), error(400, PROVISIONED)),
+            then(lambda: store.other.set_lock(thread_id, "A", ADA, locked=True), THROTTLED),
         )
         written = repo.remove_preferences(thread_id, [1, 2], AGENT)
         assert [report.outcome for report in written.reports] == ["locked", "removed"]
@@ -268,7 +270,7 @@ class TestAWriteThatWasNotApplied:
     def test_is_sent_again_also_where_it_unlocks(self, store, wire, repo):
         """That is safe after throttling alone, because it was certainly not applied before."""
         thread_id = store.thread("A", locked=("A",))
-        wire.fail("UpdateItem", error(400, PROVISIONED))
+        wire.fail("UpdateItem", THROTTLED)
         assert not repo.set_lock(thread_id, "A", ADA, locked=False).find("A").locked
 
 
@@ -600,7 +602,7 @@ class TestAReadThatFails:
         assert "UpdateItem" not in wire.seen
 
     def test_of_a_users_threads_is_asked_again(self, store, wire, repo):
-        wire.fail("Query", resets(after=True), error(400, PROVISIONED))
+        wire.fail("Query", resets(after=True), THROTTLED)
         ids, _ = repo.list_threads(ADA, limit=1)
         assert len(ids) <= 1
         assert wire.seen == {"Query": 3}
@@ -638,7 +640,7 @@ class TestTheDeadline:
     @pytest.mark.parametrize(
         "fault",
         [
-            error(400, PROVISIONED),
+            THROTTLED,
             error(500, "InternalServerError"),
             hangs(after=False),
             hangs(after=True),
@@ -664,7 +666,8 @@ class TestTheDeadline:
         try:
             write.ask(in_time(seconds), thread_id)
         except OutcomeUnknown:
-            pass
+            assert wire.seen[write.operation], "nothing that could be unknown was sent"
+            assert fault is not THROTTLED, "what is refused without a look is no secret"
         except Busy:
             assert not store.item(thread_id) or not write.applied(store.item(thread_id))
         else:
@@ -681,7 +684,8 @@ class TestTheDeadline:
         )
         wire.fail("UpdateItem", *[race] * 100)
         start = time.monotonic()
-        with pytest.raises(Busy):
+        # Unknown where the machine is so busy that the slow answer comes too late.
+        with pytest.raises((Busy, OutcomeUnknown)):
             in_time(4 * TIME_OUT).remove_preferences(thread_id, [1], AGENT)
         assert time.monotonic() - start < 4 * TIME_OUT + 1
         assert "A" in store.titles(thread_id)
@@ -739,7 +743,7 @@ class TestOnEitherEngine:
         thread_id = store.thread("A", "B")
         wire.fail(
             "UpdateItem",
-            then(lambda: store.other.set_lock(thread_id, "A", ADA, locked=True), error(400, PROVISIONED)),
+            then(lambda: store.other.set_lock(thread_id, "A", ADA, locked=True), THROTTLED),
             passes,  # the plan is of before the lock, and refused
             resets(after=True),
         )

@@ -20,6 +20,7 @@ from preferences.api.routes import ROUTES
 from preferences.model import Caller, IndexedEdit
 from preferences.repository import PreferenceRepository
 from preferences.tools import TOOLS, PreferenceTools
+from tests.proof import tried
 from tests.support import ADA, AGENT, TRUSTED, drafts, row
 
 ROW = "B"
@@ -118,7 +119,8 @@ def _note(who: str, verb: str, state: str, scene: Scene) -> None:
         word = "not there" if scene.before is None else "removed"
     else:
         word = "untouched" if scene.after == scene.before else "changed"
-    _SAW.setdefault(f"{who}: {verb}", {})[state] = word
+    assert _SAW.setdefault(f"{who}: {verb}", {}).setdefault(state, word) == word, "the engines differ"
+    tried("lock", "times a verb met the row in a state", 1)
 
 
 @pytest.fixture(scope="module", autouse=True)

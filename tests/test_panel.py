@@ -1266,3 +1266,24 @@ class TestEveryScreen:
         own = {url: size for url, size in sizes.items() if "/assets/" in url or url == f"{stack.origin}/"}
         assert len(own) > 10
         assert sum(own.values()) < 60_000
+
+    def test_asks_for_its_files_once_and_never_again(self, new_page, stack):
+        page = new_page()
+        signed_in(page, stack.token("light"))
+        sent = """() => performance.getEntriesByType("resource")
+          .filter(({ name }) => name.includes("/assets/"))
+          .map(({ name, transferSize }) => [new URL(name).pathname, transferSize > 0])"""
+
+        def view() -> dict[str, bool]:
+            """Its files, and whether each came over the wire."""
+            with page.expect_response("**/agent-console.js"):
+                page.goto("/")
+            expect(page.get_by_role("button", name="Start a conversation")).to_be_visible()
+            return dict(page.evaluate(sent))
+
+        first = view()
+        assert len(first) > 10
+        assert all(first.values())
+        assert len({path.rpartition("/")[0] for path in first}) == 1  # one folder, of this release alone
+        page.goto("about:blank")
+        assert view() == dict.fromkeys(first, False)

@@ -188,7 +188,8 @@ class TestAnAnswerReadAsJson:
             (500, {"__type": "InternalServerError"}),
         ],
     )
-    def test_that_is_a_refusal_is_left_to_botocore(self, status, body):
+    def test_that_is_a_refusal_is_left_to_botocore(self, status, body, monkeypatch):
+        monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")  # its pauses before it tries again are of no interest
         body = json.dumps(body).encode()
         refused = outcome(shortcut(), "update_item", status, body)
         assert refused == outcome(plain(), "update_item", status, body)

@@ -7,7 +7,13 @@ import pytest
 
 from infra.template import Template
 
-PUBLIC = {"GET /", "GET /assets/{file}", "GET /config.json", "GET /openapi.json"}
+PUBLIC = {
+    "GET /",
+    "GET /assets/{file}",
+    "GET /assets/{version}/{file}",
+    "GET /config.json",
+    "GET /openapi.json",
+}
 PROTECTED = {
     "POST /threads",
     "GET /threads",

@@ -58,6 +58,8 @@ class Wire:
 
     def __init__(self, upstream: Callable[[dict[str, str], bytes], Answer]) -> None:
         self.seen: Counter[str] = Counter()
+        self.failed = 0
+        """How many requests have met a fault, of all that there ever were."""
         self.connections = 0
         self._faults: dict[str, deque[Fault]] = {}
         wire = self
@@ -105,8 +107,10 @@ class Wire:
 
     def _fault(self, operation: str) -> Fault:
         self.seen[operation] += 1
-        waiting = self._faults.get(operation)
-        return waiting.popleft() if waiting else passes
+        if not (waiting := self._faults.get(operation)):
+            return passes
+        self.failed += 1
+        return waiting.popleft()
 
 
 def _name(operation: str, body: bytes) -> str:

@@ -50,24 +50,33 @@ def _form(content: bytes) -> Form:
     return Form(base64.b64encode(content).decode(), f'"{hashlib.sha256(content).hexdigest()[:32]}"')
 
 
+@dataclass(frozen=True, slots=True)
+class Assets:
+    """Every file of the panel by its name, and a version that changes with any byte of any of them."""
+
+    files: Mapping[str, File]
+    version: str
+
+
 @cache
-def assets() -> Mapping[str, File]:
-    """Every file of the panel by its name, found in the package at the first use; there are no others."""
-    return {
-        path.name: pack(path.read_bytes(), MEDIA_TYPES[path.suffix])
-        for path in sorted(ASSETS.iterdir())
-        if path.suffix in MEDIA_TYPES
-    }
+def assets() -> Assets:
+    """The panel as the package has it, read at the first use: its page asks for the files of this version."""
+    found = {path.name: path.read_bytes() for path in sorted(ASSETS.iterdir()) if path.suffix in MEDIA_TYPES}
+    digests = b"".join(hashlib.sha256(content).digest() for content in found.values())
+    version = hashlib.sha256(digests).hexdigest()[:16]
+    if PAGE in found:
+        found[PAGE] = found[PAGE].replace(b'"/assets/', f'"/assets/{version}/'.encode())
+    return Assets({name: pack(found[name], MEDIA_TYPES[Path(name).suffix]) for name in found}, version)
 
 
-def file_response(file: File, request: Request) -> Response:
+def file_response(file: File, request: Request, *, for_good: bool = False) -> Response:
     """The file, packed where the caller unpacks it; 304 where the caller has it already.
 
-    Caches keep it and ask each time, so that no page ever runs with another release's scripts.
+    Caches keep it, and ask each time whether it is still the same; `for_good`, they never ask again.
     """
     form = file.packed if request.accepts_gzip else file.plain
     headers = {
-        "Cache-Control": "no-cache",
+        "Cache-Control": "public, max-age=31536000, immutable" if for_good else "no-cache",
         "Content-Security-Policy": _content_security_policy(),
         "ETag": form.etag,
         "Referrer-Policy": "no-referrer",

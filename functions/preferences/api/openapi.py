@@ -42,6 +42,7 @@ _PARAMETERS: dict[str, Json] = {
         "schema": {"type": "integer", "minimum": 1},
     },
     "file": {"description": "The file's name.", "schema": {"type": "string", "minLength": 1}},
+    "version": {"description": "As the page names it.", "schema": {"type": "string", "minLength": 1}},
     "limit": {
         "description": "How many elements a page holds at most.",
         "schema": {"type": "integer", "minimum": 1, "maximum": MAX_PAGE, "default": DEFAULT_PAGE},

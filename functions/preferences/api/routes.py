@@ -283,15 +283,28 @@ def read_page(request: Request) -> Response:
 
 @route("GET /assets/{file}", {200: "*/*", 304: None}, public=True, refuses=(404,), if_none_match=True)
 def read_asset(request: Request) -> Response:
-    """A file of the panel."""
+    """A file of the panel by the name that stays, for pages that embed it: caches ask each time."""
     return _asset(request.path("file"), request)
 
 
-def _asset(name: str, request: Request) -> Response:
-    file = files.assets().get(name)
+@route(
+    "GET /assets/{version}/{file}", {200: "*/*", 304: None}, public=True, refuses=(404,), if_none_match=True
+)
+def read_asset_of_version(request: Request) -> Response:
+    """A file of the panel as its own page asks for it: of the present version, caches keep it for good.
+
+    Under any other version it is the present file, and caches ask each time.
+    """
+    # While a release goes out, a page may meet functions of the one before or after it. With the file that
+    # they have it works almost always; with a 404 it would stay blank.
+    return _asset(request.path("file"), request, for_good=request.path("version") == files.assets().version)
+
+
+def _asset(name: str, request: Request, *, for_good: bool = False) -> Response:
+    file = files.assets().files.get(name)
     if file is None:
         raise NoSuchRoute
-    return files.file_response(file, request)
+    return files.file_response(file, request, for_good=for_good)
 
 
 @route("GET /config.json", {200: views.Configuration}, public=True)
