@@ -216,9 +216,13 @@ def watch(page: Page, stack) -> list[str]:
     return faults
 
 
+def kept(token: str) -> str:
+    """What the page keeps of a sign-in, here one that doesn't end."""
+    return json.dumps({"token": token, "until": 2**53})
+
+
 def signed_in(page: Page, token: str) -> None:
-    kept = json.dumps({"token": token, "until": 2**53})
-    script = f"sessionStorage.setItem('sign-in.token', {json.dumps(kept)})"
+    script = f"sessionStorage.setItem('sign-in.token', {json.dumps(kept(token))})"
     page.add_init_script(f"if (location.protocol === 'http:') {script}")
 
 

@@ -927,19 +927,26 @@ class TestThePanel:
     def test_learns_how_to_sign_in(self, assets, get, monkeypatch):
         nothing = {"authorize_url": None, "token_url": None, "client_id": None, "scope": None}
         configured = get("GET /config.json")
-        assert configured.json == {**nothing, "redirect_path": "/", "agent_console": None}
+        assert configured.json == {
+            **nothing,
+            "sign_out_url": None,
+            "redirect_path": "/",
+            "agent_console": None,
+        }
         assert configured.headers["Cache-Control"] == "no-store"
         files.configuration.cache_clear()
         monkeypatch.setenv("SIGN_IN_AUTHORIZE_URL", "https://sign-in.example/authorize")
         monkeypatch.setenv("SIGN_IN_TOKEN_URL", "https://sign-in.example/token")
         monkeypatch.setenv("SIGN_IN_CLIENT_ID", "panel")
         monkeypatch.setenv("SIGN_IN_SCOPE", "openid")
+        monkeypatch.setenv("SIGN_OUT_URL", "https://sign-in.example/logout")
         monkeypatch.setenv("AGENT_CONSOLE_PATH", "/local/agent")
         assert get("GET /config.json").json == {
             "authorize_url": "https://sign-in.example/authorize",
             "token_url": "https://sign-in.example/token",
             "client_id": "panel",
             "scope": "openid",
+            "sign_out_url": "https://sign-in.example/logout",
             "redirect_path": "/",
             "agent_console": "/local/agent",
         }

@@ -557,6 +557,21 @@ class TestTheIssuer:
             assert answer.status == 400
             assert "location" not in answer.headers
 
+    @pytest.mark.parametrize(
+        ("client_id", "logout_uri", "status"),
+        [
+            (CLIENT_ID, "http://localhost:8080/", 302),
+            ("another", "http://localhost:8080/", 400),
+            (CLIENT_ID, "https://elsewhere.example/", 400),
+            (CLIENT_ID, "", 400),
+        ],
+    )
+    def test_sends_whoever_signs_out_back_to_this_machines_page(self, bench, client_id, logout_uri, status):
+        query = urlencode({"client_id": client_id, "logout_uri": logout_uri})
+        answer = bench.site.request("GET", f"{urlsplit(bench.issuer.logout_url).path}?{query}")
+        assert answer.status == status
+        assert answer.headers.get("location") == (logout_uri if status == 302 else None)
+
     def test_asks_again_for_a_name_that_can_not_be_one(self, bench):
         answer = bench.site.request("POST", self.asked(), urlencode({"user": "<b>"}))
         assert (answer.status, b'role="alert"' in answer.body) == (400, True)
@@ -649,6 +664,7 @@ class TestTheStack:
             "token_url": f"{stack.origin}/local/issuer/token",
             "client_id": CLIENT_ID,
             "scope": "openid",
+            "sign_out_url": f"{stack.origin}/local/issuer/logout",
             "redirect_path": "/",
             "agent_console": "/local/agent",
         }

@@ -18,6 +18,7 @@ from tests.browser import (
     answer_with,
     fits,
     hide,
+    kept,
     list_requests,
     listen,
     no_violation,
@@ -169,9 +170,12 @@ class TestTheStory:
 
         page.reload()
         panel.shows("Budget under 1,200", "No night flights", "A quiet room")
-        page.get_by_role("button", name="Sign out").click()
+        with page.expect_request("**/logout?*") as asked:
+            page.get_by_role("button", name="Sign out").click()
+        query = parse_qs(urlsplit(asked.value.url).query)
+        assert query == {"client_id": ["panel"], "logout_uri": [f"{stack.origin}/"]}
         expect(page.get_by_role("button", name="Sign in")).to_be_visible()
-        assert page.evaluate("Object.keys(sessionStorage)") == []
+        assert (page.url, page.evaluate("Object.keys(sessionStorage)")) == (f"{stack.origin}/", [])
 
     def test_each_tool_can_be_played_with_edited_arguments(self, panel):
         page = panel.page
@@ -220,6 +224,18 @@ class TestSignIn:
         page = new_page()
         page.goto("/?error=access_denied&error_description=<img src=x onerror=alert(1)>")
         expect(page.get_by_role("alert")).to_contain_text("<img src=x onerror=alert(1)>")
+
+    def test_ends_on_the_page_where_no_issuer_can_be_asked(self, new_page, stack):
+        page = new_page()
+        page.goto("/#thread=none")
+        settings = stack.request("GET", "/config.json").json
+        page.route("**/config.json", lambda route: route.fulfill(json=settings | {"sign_out_url": None}))
+        page.evaluate("token => sessionStorage.setItem('sign-in.token', token)", kept(stack.token("quiet")))
+        page.reload()
+        with page.expect_request("**/config.json"):
+            page.get_by_role("button", name="Sign out").click()
+        expect(page.get_by_role("button", name="Sign in")).to_be_visible()
+        assert page.url == f"{stack.origin}/"
 
     def test_what_is_written_survives_a_sign_in_that_ran_out(self, panel):
         panel.page.evaluate("sessionStorage.removeItem('sign-in.token')")

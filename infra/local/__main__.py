@@ -76,6 +76,7 @@ def main() -> int:
                 "SIGN_IN_TOKEN_URL": issuer.token_url,
                 "SIGN_IN_CLIENT_ID": CLIENT_ID,
                 "SIGN_IN_SCOPE": SCOPE,
+                "SIGN_OUT_URL": issuer.logout_url,
                 "AGENT_CONSOLE_PATH": AGENT_PATH,
             }
             called = {AGENT} | {route.function for route in template.routes}

@@ -31,6 +31,7 @@ CODE_SECONDS = 300
 # A name is the `sub` as it is, so that it can be typed as `user_id` in an agent's event.
 _NAME = re.compile(r"[0-9A-Za-z._@-]{1,64}")
 _CHALLENGE = re.compile(r"[0-9A-Za-z_-]{43}")
+_OWN_PAGE = "must be a page of this machine, http://localhost… or http://127.0.0.1…"
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,10 @@ class Issuer:
     @property
     def token_url(self) -> str:
         return f"{self.url}/token"
+
+    @property
+    def logout_url(self) -> str:
+        return f"{self.url}/logout"
 
     def jwks(self) -> dict[str, Any]:
         """The public key as a JSON Web Key Set."""
@@ -96,6 +101,7 @@ class Issuer:
             Route(f"{PATH}/jwks.json", self._jwks),
             Route(f"{PATH}/authorize", self._authorize, methods=["GET", "POST"]),
             Route(f"{PATH}/token", self._token, methods=["POST", "OPTIONS"]),
+            Route(f"{PATH}/logout", self._logout),
             Route("/local/token", self._token_for_curl),
         ]
 
@@ -152,6 +158,15 @@ class Issuer:
         answer = self._redeem(await _form(request))
         return JSONResponse(answer, 400 if "error" in answer else 200, headers)
 
+    async def _logout(self, request: Request) -> Response:
+        """The way back, with Cognito's parameters: here is no session that could be ended."""
+        if request.query_params.get("client_id") != CLIENT_ID:
+            return PlainTextResponse(f"client_id: must be {CLIENT_ID}\n", 400)
+        back = request.query_params.get("logout_uri", "")
+        if not is_loopback_origin(back):
+            return PlainTextResponse(f"logout_uri: {_OWN_PAGE}\n", 400)
+        return RedirectResponse(back, 302)
+
     def _redeem(self, form: dict[str, str]) -> dict[str, Any]:
         if form.get("grant_type") != "authorization_code":
             return {"error": "unsupported_grant_type"}
@@ -180,7 +195,7 @@ def _authorize_problem(asked: dict[str, str]) -> str | None:
     if asked.get("client_id") != CLIENT_ID:
         return f"client_id: must be {CLIENT_ID}"
     if not is_loopback_origin(asked.get("redirect_uri", "")):
-        return "redirect_uri: must be a page of this machine, http://localhost… or http://127.0.0.1…"
+        return f"redirect_uri: {_OWN_PAGE}"
     if asked.get("response_type") != "code":
         return "response_type: must be code"
     if asked.get("code_challenge_method") != "S256" or not _CHALLENGE.fullmatch(

@@ -133,6 +133,8 @@ class Configuration(TypedDict):
     token_url: str | None
     client_id: str | None
     scope: str | None
+    sign_out_url: str | None
+    """Where the issuer's own session ends; takes `client_id` and `logout_uri`, as Cognito's does."""
     redirect_path: str
     agent_console: str | None
     """Where the page can play the agent; in the local stack only."""

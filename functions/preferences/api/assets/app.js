@@ -1,7 +1,7 @@
 /** The page: sign-in, the choice of a conversation, the panel, and where there is one the agent's console. */
 import "./preferences-panel.js";
 import { h, say } from "./dom.js";
-import { accessToken, beginSignIn, finishSignIn, person, signOut } from "./sign-in.js";
+import { accessToken, beginSignIn, finishSignIn, forgetToken, person, signOut } from "./sign-in.js";
 
 const MOST_PAGES = 20;
 
@@ -130,10 +130,7 @@ at("sign-in").addEventListener("click", attempt(() => beginSignIn(settings)));
 at("new-thread").addEventListener("click", attempt(newThread));
 at("first-thread").addEventListener("click", attempt(newThread));
 at("thread").addEventListener("change", (event) => openThread(event.target.value));
-at("sign-out").addEventListener("click", () => {
-  signOut();
-  location.replace(location.pathname);
-});
+at("sign-out").addEventListener("click", () => signOut(settings));
 window.addEventListener("hashchange", () => {
   const id = hashThread();
   if (id && person()) openThread(id);
@@ -141,7 +138,7 @@ window.addEventListener("hashchange", () => {
 
 start().catch((error) => {
   if (error instanceof SignInOver) {
-    signOut();
+    forgetToken();
     show("welcome");
     return askToSignIn();
   }

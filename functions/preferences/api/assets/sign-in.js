@@ -7,7 +7,10 @@ const TOKEN = "sign-in.token";
 const ATTEMPT = "sign-in.attempt";
 const MARGIN = 30_000; // a token this near to its end is not sent any more
 
-/** @typedef {{authorize_url: string, token_url: string, client_id: string, scope: string, redirect_path: string}} Settings */
+/**
+ * @typedef {{authorize_url: string, token_url: string, client_id: string, scope: string,
+ *   sign_out_url: string|null, redirect_path: string}} Settings
+ */
 
 /** Leaves the page for the issuer's; `finishSignIn` goes on after the way back. @param {Settings} settings */
 export async function beginSignIn(settings) {
@@ -64,8 +67,21 @@ export function accessToken() {
   return kept && kept.until - MARGIN > Date.now() ? kept.token : null;
 }
 
-export function signOut() {
+export function forgetToken() {
   sessionStorage.removeItem(TOKEN);
+}
+
+/**
+ * Leaves for the page without anyone. Where the issuer keeps a session, by way of its end: it would let in
+ * whoever presses "Sign in" next, without a question. @param {Settings} settings
+ */
+export function signOut(settings) {
+  forgetToken();
+  if (!settings.sign_out_url) return location.replace(settings.redirect_path);
+  const way = new URL(settings.sign_out_url);
+  way.searchParams.set("client_id", settings.client_id);
+  way.searchParams.set("logout_uri", location.origin + settings.redirect_path);
+  location.replace(way);
 }
 
 /**
