@@ -10,7 +10,7 @@ LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generat
 	--custom-compile-command "make lock" $(UPGRADE)
 
 .DEFAULT_GOAL := help
-.PHONY: help .venv .venv-sam .venv-checkov .venv-peer local check test test-deployment prove mutants validate audit lock schemas package build deploy smoke bench \
+.PHONY: help .venv .venv-sam .venv-checkov .venv-peer local check test coverage test-deployment prove mutants validate audit lock schemas package build deploy smoke bench \
 	build-ApiFunction build-AgentFunction build-HistoryFunction
 
 help: ## Show this list
@@ -55,7 +55,10 @@ check: .venv/.stamp ## Lint, formats, types, imports, template
 	$(BIN)/lint-imports
 	$(BIN)/cfn-lint template.yaml
 
-test: check ## Everything in check, then the tests with their coverage
+test: check ## Everything in check, then the tests
+	$(BIN)/pytest $(WORKERS) $(PYTEST_ARGS)
+
+coverage: .venv/.stamp ## The tests once more, half as slow again, and the lines that none of them runs
 	$(BIN)/pytest --cov --cov-report=term-missing $(WORKERS) $(PYTEST_ARGS)
 
 test-deployment: .venv/.stamp .venv-sam/.stamp ## Build and check what would be deployed, in every form (takes a minute or two)
