@@ -459,6 +459,22 @@ class TestRemovingLockingOrdering:
         assert [row["locked"] for row in unlocked.rows] == [False, True, False]
         assert unlocked.rows[0]["revision"] == 2
 
+    def test_a_lock_is_recorded_as_one_by_either_route(self, engine_of_this_room, api, rows):
+        def recorded():
+            item = {"pk": {"S": f"THREAD#{THREAD}"}, "sk": {"S": "PREFERENCES"}}
+            stored = engine_of_this_room.get_item(TableName="preferences", Key=item)["Item"]
+            return stored["last_change"]["M"]["action"]["S"]
+
+        for ask, action in [
+            (lambda: api(LOCK, path={"id": rows[0]}), "lock"),
+            (lambda: api(UNLOCK, path={"id": rows[0]}), "unlock"),
+            (lambda: api(EDIT, path={"id": rows[0]}, body={"locked": True}), "lock"),
+            (lambda: api(EDIT, path={"id": rows[0]}, body={"locked": False}), "unlock"),
+            (lambda: api(EDIT, path={"id": rows[0]}, body={"title": "A", "locked": True}), "edit"),
+        ]:
+            ask()
+            assert recorded() == action
+
     def test_all_are_locked_and_all_unlocked(self, api, rows):
         key = "{} /threads/{{thread_id}}/lock"
         assert all(row["locked"] for row in api(key.format("PUT")).rows)

@@ -221,14 +221,13 @@ class PreferenceRepository:
         caller: Caller,
         *,
         if_match: int | None = None,
-        action: str = "edit",
     ) -> Thread:
         """Sets `fields` of one row, locked or not. What already is so is not written.
 
         Raises PreferenceNotFound, and PreconditionFailed when the row's revision is not `if_match`.
         """
-        change = _change(caller, action)
         text = cast(Fields, {name: value for name, value in fields.items() if name != "locked"})
+        change = _change(caller, "edit" if text else "lock" if fields["locked"] else "unlock")
         row: Preference | None = None
         for _ in self._calls.tries(calls=2):
             write = Expressions()
@@ -262,8 +261,7 @@ class PreferenceRepository:
 
     def set_lock(self, thread_id: str, preference_id: str, caller: Caller, *, locked: bool) -> Thread:
         """Locks or unlocks one row, and touches nothing else of it. Raises PreferenceNotFound."""
-        action = "lock" if locked else "unlock"
-        return self.edit_preference(thread_id, preference_id, {"locked": locked}, caller, action=action)
+        return self.edit_preference(thread_id, preference_id, {"locked": locked}, caller)
 
     def remove_preference(
         self, thread_id: str, preference_id: str, caller: Caller, *, if_match: int | None = None
