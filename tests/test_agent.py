@@ -13,8 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from infra.local.table import create_table, embedded_engine
-from preferences import render
-from preferences.agent import door, handler
+from preferences import errors, render
+from preferences.agent import door, envelopes, handler
+from preferences.api.problems import status_of
 from preferences.model import Caller, Draft
 from preferences.repository import client as repository_client
 from preferences.repository import open_repository
@@ -399,6 +400,21 @@ class TestAnOpenApiStatus:
         agent.break_table(status, error, operation)
         agent.call("openapi", "remove_preferences", {"indices": [1]})
         assert agent.status == expected
+
+    def test_is_the_peoples_for_every_refusal_that_a_tool_can_meet(self):
+        def leaves(of):
+            return {leaf for child in of.__subclasses__() for leaf in leaves(child)} or {of}
+
+        no_tools = {"thread_taken", "undo_conflict", "precondition_failed", "not_ready"}
+        met = {
+            leaf.code: status_of(leaf)
+            for leaf in leaves(errors.PreferencesError)
+            if leaf.__module__ == errors.__name__
+            and not issubclass(leaf, errors.InvalidInput)
+            and leaf.code not in no_tools
+        }
+        met |= {"invalid_arguments": 400, "missing_identity": 400, "unknown_tool": 404}
+        assert met == envelopes._STATUS
 
 
 class TestAnEventAsItMayArrive:

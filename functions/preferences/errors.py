@@ -1,4 +1,4 @@
-"""Every refusal that the system makes, as one tree.
+"""The refusals, as one tree. Those that only the people's door can make grow on it too, in its own room.
 
     PreferencesError
     ├── InvalidInput             what was sent does not fit; the text says what to send instead

@@ -151,6 +151,15 @@ def workspace_tool(
     return declare
 
 
+def failure(code: str, message: str) -> Envelope:
+    """The envelope of a call that came to nothing."""
+    return {"ok": False, "error": {"code": code, "message": message}}
+
+
+def unknown_tool() -> Envelope:
+    return failure("unknown_tool", f"there is no such tool; there are {', '.join(TOOLS)}")
+
+
 class PreferenceTools:
     """The tools on one thread, in the name of one agent.
 
@@ -177,7 +186,7 @@ class PreferenceTools:
         self.thread = None
         tool = TOOLS.get(name)
         if tool is None:
-            return _failure("unknown_tool", f"there is no such tool; there are {', '.join(TOOLS)}")
+            return unknown_tool()
         caller = Caller(
             actor="agent",
             owner=self._user_id,
@@ -187,12 +196,12 @@ class PreferenceTools:
         try:
             told = tool.run(self, _accepted(tool, arguments), caller)
         except InvalidInput as refusal:
-            return _failure("invalid_arguments", _advice(tool, refusal))
+            return failure("invalid_arguments", _advice(tool, refusal))
         except OutcomeUnknown as refusal:
             self.thread = refusal.thread
-            return _failure(refusal.code, str(refusal)) | _list(refusal.thread)
+            return failure(refusal.code, str(refusal)) | _list(refusal.thread)
         except PreferencesError as refusal:
-            return _failure(refusal.code, str(refusal))
+            return failure(refusal.code, str(refusal))
         self.thread = told.thread
         items = [
             report.model_dump(include={"index", "title", "outcome"}, exclude_none=True)
@@ -268,10 +277,6 @@ def _advice(tool: Tool, refusal: InvalidInput) -> str:
     if inside and isinstance(example, list):
         example = example[0]
     return f"{faults}, for example {json.dumps(example)}"
-
-
-def _failure(code: str, message: str) -> Envelope:
-    return {"ok": False, "error": {"code": code, "message": message}}
 
 
 def _list(thread: Thread | None) -> Envelope:

@@ -16,7 +16,7 @@ from preferences.agent.envelopes import Answer, ToolCall, recognise
 from preferences.errors import InvalidInput, describe_fault
 from preferences.model import Thread, is_thread_id, is_user_id
 from preferences.repository import open_repository
-from preferences.tools import TOOLS, Envelope, PreferenceTools
+from preferences.tools import TOOLS, Envelope, PreferenceTools, failure, unknown_tool
 
 NO_THREAD = (
     "thread_id is missing or malformed: the application sets it as a session attribute, "
@@ -96,7 +96,7 @@ def _told(call: ToolCall | None, context: object) -> _Told:
         return _refusal("unknown_tool", "this is no tool call, or one that does not name its tool")
     tool = TOOLS.get(call.tool)
     if tool is None:
-        return _refusal("unknown_tool", f"there is no such tool; there are {', '.join(TOOLS)}")
+        return _Told(unknown_tool())
     identity = call.identity()
     thread_id, user_id = identity.get("thread_id"), identity.get("user_id")
     if not is_thread_id(thread_id):
@@ -129,4 +129,4 @@ def _seconds_left(context: object) -> float:
 
 
 def _refusal(code: str, message: str) -> _Told:
-    return _Told({"ok": False, "error": {"code": code, "message": message}})
+    return _Told(failure(code, message))
