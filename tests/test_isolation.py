@@ -297,7 +297,8 @@ def test_the_log_holds_no_text_no_token_no_claim_and_no_id(level):
             for headers in ({}, bearer(f"{good}canary"), bearer(other), bearer(good)):
                 method, path = key.split(" ")
                 sent = {**headers, "If-Match": '"canary-tag"', "X-Canary": "canary-header"}
-                filled = path.format(thread_id=thread, id=row, revision=1, file="canary.js")
+                last = {"revision": 1, "version": "canary-version", "file": "canary.js"}
+                filled = path.format(thread_id=thread, id=row, **last)
                 for body in (BODIES.get(key), {"canary-field": "canary-value"}, b"canary-bytes"):
                     site.request(method, f"{filled}?canary=canary-query", body, sent)
                     asked += 1
