@@ -563,6 +563,22 @@ class TestIdentity:
         assert foreign.raw == unknown.raw
         assert api(LIST).json == before
 
+    @pytest.mark.parametrize("key", [key for key in PRIVATE if "{thread_id}" in key])
+    def test_no_row_of_a_strangers_thread_is_read_so_that_its_length_takes_no_time(
+        self, api, engine_of_this_room, key
+    ):
+        item = {
+            "pk": {"S": f"THREAD#{THREAD}"},
+            "sk": {"S": "PREFERENCES"},
+            "owner": {"S": "ada"},
+            "revision": {"N": "7"},
+            "preferences": {"M": {"a": {"S": "what nobody can read"}}},
+        }
+        engine_of_this_room.put_item(TableName="preferences", Item=item)
+        assert api(LIST, "ada").status == 500
+        foreign = api(key, "bob", path={"id": "a", "revision": "7"}, body=BODIES.get(key))
+        assert foreign.status == (409 if key == REGISTER else 404)
+
 
 class TestBodies:
     @pytest.mark.parametrize("body", [None, ""])

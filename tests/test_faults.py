@@ -210,9 +210,10 @@ GARBLED = {
     "an attribute that is a text": b'{"Attributes": {"revision": "8"}}',
     "a number that is none": b'{"Attributes": {"revision": {"N": "eight"}}}',
     "an attribute of two types": b'{"Attributes": {"revision": {"N": "8", "S": "8"}}}',
-    "rows that are a list": b'{"Attributes": {"revision": {"N": "8"}, "preferences": {"L": []}}}',
-    "a row that is a text": b'{"Attributes": {"revision": {"N": "8"}, "preferences": {"M": {"A": {"S": ""}}}}'
-    b"}",
+    "rows that are a list": b'{"Attributes": {"revision": {"N": "8"}, "owner": {"S": "ada"}, '
+    b'"preferences": {"L": []}}}',
+    "a row that is a text": b'{"Attributes": {"revision": {"N": "8"}, "owner": {"S": "ada"}, '
+    b'"preferences": {"M": {"A": {"S": ""}}}}}',
     "another write's": b'{"Attributes": {"revision": {"N": "8"}, "owner": {"S": "ada"}}}',
     "not UTF-8": b'{"Attributes": {"revision": {"S": "\xff"}}}',
     "deep nesting": b'{"Attributes": ' + b"[" * 100_000,

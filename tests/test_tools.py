@@ -549,6 +549,12 @@ class TestARefusedCall:
         assert made.thread is None
         assert store.titles(thread_id) == ["Secret"]
 
+    @pytest.mark.parametrize("name", TOOLS)
+    def test_reads_no_row_of_a_strangers_thread(self, tools, store, name):
+        thread_id = store.write({"a": "what nobody can read"}, owner="eve")
+        arguments = {"items": [{"title": "X"}], "updates": [{"index": 1, "title": "X"}], "indices": [1]}
+        assert refused(tools(thread_id).call(name, arguments))[0] == "not_found"
+
     @pytest.mark.parametrize("user_id", ["ada", None])
     @pytest.mark.parametrize("name", TOOLS)
     def test_to_a_deleted_thread_finds_none(self, tools, store, name, user_id):

@@ -17,11 +17,11 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from preferences import rules
-from preferences.errors import Busy, OutcomeUnknown, ThreadNotFound
+from preferences.errors import Busy, OutcomeUnknown, PreferencesError, ThreadNotFound
 from preferences.model import Caller, Change, Thread
 from preferences.repository.client import CALL_SECONDS, Verdict, verdict
 from preferences.repository.expressions import Expressions
-from preferences.repository.items import key, read_thread, thread_item
+from preferences.repository.items import Item, key, read_head, read_thread, thread_item, with_rows
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -39,10 +39,15 @@ MAX_VOIDED = 20 * 32
 
 
 class Refused(Exception):
-    """The condition of a write did not hold. Carries the thread that refused it."""
+    """The condition of a write did not hold. Carries the thread that refused it, `head` without its rows."""
 
-    def __init__(self, thread: Thread) -> None:
-        self.thread = thread
+    def __init__(self, thread_id: str, item: Item | None) -> None:
+        self.head = read_head(thread_id, item)
+        self._item = item
+
+    def thread(self, caller: Caller) -> Thread:
+        """Raises ThreadNotFound where it is not the caller's."""
+        return _admitted(self.head, self._item, caller)
 
 
 class NotApplied(Exception):
@@ -82,6 +87,8 @@ class Calls:
         for _ in self.tries(calls=1):
             try:
                 return call()
+            except PreferencesError:
+                raise
             except Exception as error:
                 match verdict(error):
                     case Verdict.FAULT:
@@ -92,13 +99,19 @@ class Calls:
                         reason = Busy()
         raise reason
 
-    def read(self, thread_id: str) -> Thread:
+    def read(self, thread_id: str, caller: Caller) -> Thread:
+        """Raises ThreadNotFound where it is not the caller's."""
+
         def get() -> Thread:
-            answer = self.client.get_item(TableName=self.table, Key=key(thread_id), ConsistentRead=True)
-            return read_thread(thread_id, answer.get("Item"))
+            item = self._item(thread_id)
+            return _admitted(read_head(thread_id, item), item, caller)
 
         thread: Thread = self.ask(get)
         return thread
+
+    def _item(self, thread_id: str) -> Item | None:
+        answer = self.client.get_item(TableName=self.table, Key=key(thread_id), ConsistentRead=True)
+        return answer.get("Item")
 
     def create(self, thread: Thread, change: Change, caller: Caller) -> Thread:
         """Puts a thread that is not there yet. Raises Refused, NotApplied and OutcomeUnknown."""
@@ -145,8 +158,7 @@ class Calls:
         except Exception as error:
             match verdict(error):
                 case Verdict.REFUSED:
-                    item = getattr(error, "response", {}).get("Item")
-                    raise Refused(read_thread(thread_id, item)) from None
+                    raise Refused(thread_id, getattr(error, "response", {}).get("Item")) from None
                 case Verdict.NOT_APPLIED:
                     raise NotApplied from None
                 case Verdict.UNKNOWN | Verdict.GARBLED:
@@ -162,7 +174,7 @@ class Calls:
     def _settle(self, thread_id: str, change: Change, caller: Caller) -> Thread:
         """After a write of which nobody heard again: the thread, if its latest change is that write."""
         try:
-            thread = self.read(thread_id)
+            thread: Thread = self.ask(lambda: read_thread(thread_id, self._item(thread_id)))
         except Exception:
             raise OutcomeUnknown(None) from None
         with suppress(Exception):  # the table is out of reach again; told as unknown all the same
@@ -203,6 +215,11 @@ class Calls:
                     item = getattr(error, "response", {}).get("Item")
                     thread = read_thread(thread.thread_id, item)
         raise Busy
+
+
+def _admitted(head: Thread, item: Item | None, caller: Caller) -> Thread:
+    """The thread with its rows. Whose it is comes first: a stranger can't tell by the time how long it is."""
+    return with_rows(rules.admit(head, caller), item)
 
 
 def _is_latest(change: Change, thread: Thread) -> bool:

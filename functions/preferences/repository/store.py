@@ -99,9 +99,9 @@ class PreferenceRepository:
             except NotApplied:
                 continue
             except Refused as refusal:
-                found = refusal.thread
-            if found.owner == user:
-                return found, False
+                found = refusal.head
+                if found.owner == user:
+                    return refusal.thread(caller), False
             if found.owner is not None or found.deleted_by != user:
                 raise ThreadTaken
             try:
@@ -155,7 +155,7 @@ class PreferenceRepository:
     # -- both parties: lists and batches
 
     def list_preferences(self, thread_id: str, caller: Caller) -> Thread:
-        return rules.admit(self._calls.read(thread_id), caller)
+        return self._calls.read(thread_id, caller)
 
     def add_preferences_bulk(self, thread_id: str, items: Sequence[Draft], caller: Caller) -> Written:
         """New rows at the end, unlocked, in order; exact repeats are reported, not stored.
@@ -254,7 +254,7 @@ class PreferenceRepository:
             except NotApplied:
                 continue
             except Refused as refusal:
-                thread, row = _present_row(refusal.thread, preference_id, caller, if_match)
+                thread, row = _present_row(refusal.thread(caller), preference_id, if_match)
                 if _has(row, fields):
                     return thread
         raise Busy
@@ -282,7 +282,7 @@ class PreferenceRepository:
             except NotApplied:
                 continue
             except Refused as refusal:
-                _present_row(refusal.thread, preference_id, caller, if_match)
+                _present_row(refusal.thread(caller), preference_id, if_match)
         raise Busy
 
     def set_all_locks(self, thread_id: str, caller: Caller, *, locked: bool) -> Thread:
@@ -337,7 +337,7 @@ class PreferenceRepository:
     def _planned(
         self, thread_id: str, caller: Caller, action: str, planner: Planner, *, respect_lock: bool = True
     ) -> Written:
-        first = now = rules.admit(self._calls.read(thread_id), caller)
+        first = now = self._calls.read(thread_id, caller)
         change = _change(caller, action)
         for _ in self._calls.tries(calls=2):
             revision = now.revision + 1
@@ -359,7 +359,7 @@ class PreferenceRepository:
             except NotApplied:
                 continue
             except Refused as refusal:
-                now = rules.admit(refusal.thread, caller)
+                now = refusal.thread(caller)
                 if now.revived != first.revived:  # deleted meanwhile, and begun anew: another list
                     raise ThreadNotFound from None
         raise Busy
@@ -415,11 +415,8 @@ def _has(row: Preference, fields: Fields) -> bool:
     return all(getattr(row, name) == value for name, value in fields.items())
 
 
-def _present_row(
-    refused_by: Thread, preference_id: str, caller: Caller, if_match: int | None
-) -> tuple[Thread, Preference]:
+def _present_row(thread: Thread, preference_id: str, if_match: int | None) -> tuple[Thread, Preference]:
     """Why a write to one row was refused, as an exception; or the row, if nothing of that is the reason."""
-    thread = rules.admit(refused_by, caller)
     row = thread.find(preference_id)
     if row is None:
         raise PreferenceNotFound
