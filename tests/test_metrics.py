@@ -115,9 +115,9 @@ def meanwhile(monkeypatch, write) -> None:
     """Lets somebody else write between the next reading of a thread and what is made of it."""
     read = Calls.read
 
-    def read_and_lose_the_race(self, thread_id):
+    def read_and_lose_the_race(self, thread_id, caller):
         monkeypatch.setattr(Calls, "read", read)
-        thread = read(self, thread_id)
+        thread = read(self, thread_id, caller)
         write()
         return thread
 
@@ -133,6 +133,8 @@ class TestThePeoplesDoor:
         row = rows(ask)[0]
         ask("PATCH /threads/{thread_id}/preferences/{id}", {"kind": "hard"}, id=row["id"])
         assert counted("people") == {"Updated": 1}
+        ask("PATCH /threads/{thread_id}/preferences/{id}", {"kind": "hard"}, id=row["id"])
+        assert counted("people") == {}
         ask("DELETE /threads/{thread_id}/preferences/{id}", id=row["id"])
         assert counted("people") == {"Removed": 1}
 

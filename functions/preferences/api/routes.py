@@ -189,7 +189,7 @@ def edit_preference(request: Request) -> Response:
     thread = request.repository.edit_preference(
         request.thread_id, request.preference_id, edit.fields, request.caller, if_match=request.if_match
     )
-    return _listing(thread, counts={"Updated": 1})
+    return _listing(thread, counts={"Updated": request.repository.updates})
 
 
 @route("DELETE /threads/{thread_id}/preferences/{id}", {200: views.Listing}, if_match=True)

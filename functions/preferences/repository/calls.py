@@ -66,6 +66,8 @@ class Calls:
         self._seconds_left = seconds_left
         self.retries = 0
         """How often a turn had to be taken again."""
+        self.updates = 0
+        """How many updates were applied."""
 
     def tries(self, *, calls: int) -> Iterator[None]:
         """Turns, each with time for so many calls, with random pauses between. Ends when time is up."""
@@ -132,7 +134,7 @@ class Calls:
         """The thread after the write. Raises Refused, NotApplied and OutcomeUnknown."""
         write.require_not_voided(change.id)
         request = write.update() | {"Key": key(thread_id)}
-        return self._send(
+        thread = self._send(
             lambda: self.client.update_item(
                 TableName=self.table,
                 ReturnValues="ALL_NEW",
@@ -144,6 +146,8 @@ class Calls:
             change,
             caller,
         )
+        self.updates += 1
+        return thread
 
     def _send(
         self,

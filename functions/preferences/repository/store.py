@@ -83,6 +83,11 @@ class PreferenceRepository:
         """How often a call to the table had to be made again."""
         return self._calls.retries
 
+    @property
+    def updates(self) -> int:
+        """How many updates were applied: none by an edit to what already is."""
+        return self._calls.updates
+
     # -- threads
 
     def register_thread(self, thread_id: str, caller: Caller) -> tuple[Thread, bool]:
