@@ -2,7 +2,7 @@
 PYTHON ?= python3
 PORT ?= 8080
 CONFIG_ENV ?= default
-WORKERS ?= -n auto --maxprocesses 4 --dist loadscope
+WORKERS ?= -n auto --maxprocesses 4 --dist loadfile
 BIN := .venv/bin
 SAM = SAM_CLI_TELEMETRY=0 .venv-sam/bin/sam
 export PYTHONPATH := functions

@@ -18,6 +18,7 @@ ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "proof.md"
 AREAS = {
     "lock": ("test_lock",),
+    "writes": ("test_repository", "test_expressions"),
     "races": ("test_stateful", "test_races", "test_undo"),
     "faults": ("test_faults",),
     "bad input": ("test_fuzz", "test_schemathesis", "test_decoding", "test_agent", "test_api"),
