@@ -212,7 +212,7 @@ METHODS: dict[str, Method] = {
     "register_thread": lambda repo, thread, caller: repo.register_thread(thread, caller),
     "delete_thread": lambda repo, thread, caller: repo.delete_thread(thread, caller),
 }
-READS = {"list_preferences", "list_threads", "list_history", "history", "retries"}
+READS = {"list_preferences", "list_threads", "list_history", "history", "retries", "updates"}
 
 
 def test_every_method_is_tried():

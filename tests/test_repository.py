@@ -121,7 +121,7 @@ every_verb = pytest.mark.parametrize("verb", EVERY_VERB)
 
 def test_the_verbs_under_test_are_all_that_the_repository_has():
     public = {name for name in vars(PreferenceRepository) if not name.startswith("_")}
-    assert public == EVERY_VERB.keys() | {"register_thread", "list_threads", "history", "retries"}
+    assert public == EVERY_VERB.keys() | {"register_thread", "list_threads", "history", "retries", "updates"}
 
 
 @every_verb

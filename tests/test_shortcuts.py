@@ -12,6 +12,8 @@ import boto3
 import pytest
 from botocore.awsrequest import AWSResponse
 from botocore.exceptions import ClientError
+from botocore.loaders import create_loader
+from botocore.session import get_session
 from botocore.validate import ParamValidator
 
 from infra import botocore_data
@@ -67,8 +69,13 @@ def outcome(client, operation, status=200, body=b"{}"):
         return type(error).__name__, str(error)
 
 
+LOADER = create_loader()  # reading botocore's data is most of what a client costs
+
+
 def plain(**options):
-    return boto3.Session().client("dynamodb", **options)
+    core = get_session()
+    core.register_component("data_loader", LOADER)
+    return boto3.Session(botocore_session=core).client("dynamodb", **options)
 
 
 def lean(**options):
