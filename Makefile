@@ -2,7 +2,8 @@
 PYTHON ?= python3
 PORT ?= 8080
 CONFIG_ENV ?= default
-WORKERS ?= -n auto --maxprocesses 4 --dist loadfile
+# Three at a time even on two processors: the page's tests, and those of time-outs, mostly wait.
+WORKERS ?= -n 3 --dist loadfile
 BIN := .venv/bin
 SAM = SAM_CLI_TELEMETRY=0 .venv-sam/bin/sam
 export PYTHONPATH := functions
