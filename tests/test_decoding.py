@@ -60,6 +60,7 @@ class TestAnArrayOfObjects:
             pytest.param(json.dumps(json.dumps([TONE, SHORT])), id="json in json"),
             pytest.param(f"```json\n{json.dumps([TONE, SHORT])}\n```", id="fenced"),
             pytest.param(f"```\n{json.dumps([TONE, SHORT])}```", id="fenced without a language"),
+            pytest.param(f"```{json.dumps([TONE, SHORT])}```", id="fenced on one line"),
             pytest.param(json.dumps(f"```json\n{json.dumps([TONE, SHORT])}\n```"), id="fenced in json"),
             pytest.param(printed([TONE, SHORT]), id="printed by java"),
             pytest.param(json.dumps(printed([TONE, SHORT])), id="printed by java, in json"),
@@ -156,6 +157,7 @@ class TestAnArrayOfObjects:
             '["{ "title": "Academic tone" }"]',
             "[{title=Academic tone, kind=hard}",
             "{title=Academic tone, kind=hard}]",
+            "[{title=Academic tone, kind=hard}}",
             "[{name=Academic tone}]",
             "[{title: Academic tone}]",
             "[{'title': 'Academic tone'",
@@ -173,7 +175,7 @@ class TestAnArrayOfObjects:
             "\ud800",
             "\x00",
         ],
-        ids=range(21),
+        ids=range(22),
     )
     def test_is_refused_where_no_encoding_takes_the_whole_text(self, value):
         with warnings.catch_warnings(record=True) as shown:
@@ -190,6 +192,12 @@ class TestAnArrayOfObjects:
 
     def test_says_which_element_cannot_be_read(self):
         assert refusal(items, [json.dumps(TONE), "Short answers"]).startswith("items.1: ")
+
+    def test_takes_no_element_out_of_several_in_one_text(self):
+        assert items([json.dumps([TONE, SHORT]), "[]"]) == [[TONE, SHORT], []]  # for the schema to refuse
+
+    def test_may_hold_an_object_of_one_field_in_a_text(self):
+        assert items(['{"title": "Academic tone"}']) == [{"title": "Academic tone"}]
 
     @pytest.mark.parametrize(
         "value",
@@ -233,9 +241,11 @@ class TestATextThatLooksLikeAField:
         rows = [TONE, {"title": "a, kind=b", "kind": "soft"}, {"title": "x", "kind": "soft"}]
         assert items(printed(rows)) == rows
 
-    def test_is_refused_where_there_are_too_many_readings_to_try(self):
-        value = "[{title=One" + ", kind=soft" * 9 + ", subtitle=two" * 9 + "}]"
-        assert "comes twice" in refusal(items, value)
+    def test_is_settled_among_sixteen_readings_and_refused_among_more(self):
+        row = {"title": "One", "subtitle": "two" + ", kind=x" * 15, "kind": "hard"}
+        assert items(printed([row])) == [row]
+        row["subtitle"] += ", kind=x"
+        assert "comes twice" in refusal(items, printed([row]))
 
     def test_is_taken_for_a_field_where_the_object_has_no_other(self):
         # What no decoder can know: the text may have been `One, kind=hard`.
@@ -271,7 +281,9 @@ class TestAnArrayOfNumbers:
     def test_is_read_in_every_encoding(self, value, expected):
         assert indices(value) == expected
 
-    @pytest.mark.parametrize("value", ["abc", "1;3", "1,", ",", "one, two", "#1, #3", "[1, 3", "1 and 3"])
+    @pytest.mark.parametrize(
+        "value", ["abc", "1;3", "1,", ",", "one, two", "#1, #3", "[1, 3", "1 and 3", "<item>1</item><item>3"]
+    )
     def test_is_refused_where_it_is_none(self, value):
         assert refusal(indices, value).endswith("send indices as JSON, for example [1, 3]")
 
@@ -300,9 +312,10 @@ class TestWhatIsNotGiven:
 
 
 class TestSize:
-    @pytest.mark.parametrize("value", [[TONE] * 51, json.dumps([TONE] * 51), printed([TONE] * 60)])
-    def test_more_than_a_batch_is_refused(self, value):
-        assert refusal(items, value).startswith("items: must hold at most 50 elements")
+    @pytest.mark.parametrize("form", [list, json.dumps, printed], ids=["native", "json", "java"])
+    def test_fifty_elements_are_read_and_one_more_is_not(self, form):
+        assert items(form([TONE] * 50)) == [TONE] * 50
+        assert refusal(items, form([TONE] * 51)).startswith("items: must hold at most 50 elements")
 
     def test_the_largest_batch_fits_in_the_longest_encoding(self):
         row = {"title": "🧭" * MAX_TITLE, "subtitle": "🧭" * MAX_SUBTITLE, "kind": "hard"}
@@ -310,10 +323,17 @@ class TestSize:
         assert len(value) < MAX_TEXT
         assert items(value) == [row] * MAX_BATCH
 
-    @pytest.mark.parametrize("read", [items, indices])
-    def test_a_longer_text_is_refused_unread(self, read):
-        assert "is too long" in refusal(read, "[" + " " * MAX_TEXT + "]")
-        assert "is too long" in refusal(items, ["[" + " " * MAX_TEXT + "]"])
+    @pytest.mark.parametrize(("read", "value"), [(items, [TONE]), (indices, [1])], ids=["items", "indices"])
+    def test_half_a_million_characters_are_read_and_one_more_is_not(self, read, value):
+        text = json.dumps(value).ljust(500_000)
+        assert read(text) == value
+        assert "is too long" in refusal(read, text + " ")
+
+    def test_elements_that_are_texts_count_together(self):
+        texts = [json.dumps(TONE).ljust(10_000)] * 50
+        assert items(texts) == [TONE] * 50
+        texts[-1] += " "
+        assert refusal(items, texts).startswith("items: is too long")
 
     @pytest.mark.parametrize(
         "unit",

@@ -157,10 +157,12 @@ def _is_pair(value: object) -> bool:
     )
 
 
+_FENCED = re.compile(r"```(?:[A-Za-z]++\s++)?+(.*)```", re.DOTALL)
+
+
 def _without_fence(text: str) -> str:
-    if len(text) < 6 or not (text.startswith("```") and text.endswith("```")):
-        return text
-    return re.sub(r"\A[A-Za-z]++\s++", "", text[3:-3]).strip()
+    fenced = _FENCED.fullmatch(text)
+    return fenced[1].strip() if fenced else text
 
 
 def _tagged(text: str) -> list[object] | None:
@@ -274,11 +276,12 @@ def _python_literal(text: str) -> object:
 
 
 def _as_json(token: re.Match[str]) -> str | None:
+    text = token.group()
     if token.lastgroup == "plain":
-        return token[0]
+        return text
     if token.lastgroup == "word":
-        return _PYTHON_WORDS.get(token[0])
+        return _PYTHON_WORDS.get(text)
     try:
-        return json.dumps(ast.literal_eval(token[0]) if "\\" in token[0] else token[0][1:-1])
+        return json.dumps(ast.literal_eval(text) if "\\" in text else text[1:-1])
     except (SyntaxError, ValueError):  # an escape that names no character, a NUL or half of a surrogate pair
         return None
