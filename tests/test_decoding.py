@@ -8,6 +8,7 @@ import warnings
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import BaseModel
 
 from preferences.agent.arguments import MAX_TEXT, decode
 from preferences.errors import InvalidInput
@@ -286,6 +287,13 @@ class TestAnArrayOfNumbers:
     )
     def test_is_refused_where_it_is_none(self, value):
         assert refusal(indices, value).endswith("send indices as JSON, for example [1, 3]")
+
+    def test_is_refused_without_an_example_where_the_schema_has_none(self):
+        class Pages(BaseModel):
+            pages: list[int]
+
+        message = refusal(lambda value: decode(Pages, {"pages": value}), "one, two")
+        assert message.endswith(": send pages as JSON")
 
     def test_is_never_a_map(self):
         assert "indices" in refusal(indices, "[{index=1}]")

@@ -49,7 +49,11 @@ def decode(schema: type[BaseModel], arguments: Mapping[str, object]) -> dict[str
 @cache
 def _arrays(schema: type[BaseModel]) -> Mapping[str, "_Array"]:
     return {
-        name: _Array(name, _element(field.annotation), json.dumps((field.examples or [[1, 3]])[0]))
+        name: _Array(
+            name,
+            _element(field.annotation),
+            f", for example {json.dumps(field.examples[0])}" if field.examples else "",
+        )
         for name, field in schema.model_fields.items()
         if get_origin(field.annotation) in (tuple, list)
     }
@@ -72,6 +76,7 @@ class _Array:
     element: type[BaseModel] | None
     """What an element is; None: a plain number."""
     example: str
+    """How a refusal ends."""
 
     def elements(self, value: object) -> list[object]:
         place = self.name
@@ -84,7 +89,7 @@ class _Array:
                 place = f"{self.name}.{n}"
                 objects.append(self._object(element))
         except _Unreadable as error:
-            remedy = f"{error}: send {self.name} as JSON, for example {self.example}"
+            remedy = f"{error}: send {self.name} as JSON{self.example}"
             raise InvalidInput([FieldError(place, remedy)]) from None
         return objects
 
