@@ -205,6 +205,13 @@ class TestTheEnvelope:
             "preferences": "#1 [hard] Formal tone\n#2 [hard] Budget under 900 (locked)",
         }
 
+    def test_of_a_position_where_no_row_is_says_no_title(self, tools, store):
+        envelope = tools(store.thread("A")).remove_preferences(indices=[1, 5])
+        assert envelope["items"] == [
+            {"index": 1, "title": "A", "outcome": "removed"},
+            {"index": 5, "outcome": "out_of_range"},
+        ]
+
     def test_of_a_refusal_says_a_code_and_a_sentence(self, tools, store):
         assert tools(store.thread("A")).remove_preferences(indices=[]) == {
             "ok": False,
@@ -514,7 +521,11 @@ class TestARefusedCall:
             ("remove_preferences", {"indices": list(range(1, 52))}, "indices: must hold at most 50 elements"),
             ("remove_preferences", {"indices": [1], "list_revision": 1.5}, "list_revision: must be a whole"),
             ("remove_preferences", {"indices": [1], "list_revision": True}, "list_revision: must be a whole"),
-            ("remove_preferences", {"indices": [1], "list_revision": -1}, "list_revision: must be 0 or more"),
+            (
+                "remove_preferences",
+                {"indices": [1], "list_revision": -1},
+                "list_revision: must be 0 or more, for example 8",
+            ),
         ],
     )
     def test_says_which_argument_what_is_wrong_and_what_to_send(self, tools, store, name, arguments, start):
