@@ -42,6 +42,12 @@ class TestTheCommittedFiles:
     def test_are_what_the_code_says(self, path):
         assert path.read_text("utf-8") == rendered()[path], "stale: run `make schemas`"
 
+    @pytest.mark.parametrize("path", rendered(), ids=lambda path: path.name)
+    def test_have_patterns_that_javascript_reads_as_python_does(self, path):
+        """JSON Schema's patterns are ECMAScript's, which has none of these."""
+        for pattern in re.findall(r'"pattern": (".*")', path.read_text("utf-8")):
+            assert not re.search(r"\\[AZ]|\(\?[P<#]", json.loads(pattern))
+
 
 class TestEveryForm:
     def test_has_every_tool_under_its_name_and_description(self):

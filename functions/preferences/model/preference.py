@@ -18,7 +18,7 @@ MAX_BATCH = 50
 MAX_REASONING = 1000
 MAX_USER_ID = 255
 
-THREAD_ID = re.compile(r"(?!\.\.\Z)[0-9A-Za-z._:-]{2,100}")
+THREAD_ID = re.compile(r"(?!\.\.$)[0-9A-Za-z._:-]{2,100}")
 """Every thread id, at every door. No `#`, so that an id can't reach into another key; and not `..`, which
 browsers take out of a path, so that its owner could not reach it."""
 
