@@ -8,6 +8,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import botocore
 from botocore.loaders import Loader
 
 TARGET = Path(__file__).parent.parent / "functions/preferences/repository/botocore"
@@ -76,7 +77,19 @@ def _without_texts(value: Any) -> Any:
     return [_without_texts(inner) for inner in value] if isinstance(value, list) else value
 
 
+def notice() -> str:
+    """What the licence asks for beside files that were changed."""
+    return (
+        f"From botocore {botocore.__version__}, https://github.com/boto/botocore,\n"
+        "Copyright 2012-2022 Amazon.com, Inc. or its affiliates. All Rights Reserved.\n"
+        "Licensed under the Apache License, Version 2.0: http://www.apache.org/licenses/LICENSE-2.0\n\n"
+        "Changed: cut down to what one client needs (infra/botocore_data.py).\n"
+    )
+
+
 def main() -> None:
+    TARGET.mkdir(exist_ok=True)
+    (TARGET / "NOTICE").write_text(notice(), "utf-8")
     for name, content in data().items():
         path = TARGET / name
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -135,7 +135,7 @@ class TestTheDataOfOneService:
             places.append((client.meta.endpoint_url, [request.url for request in wire.requests], answer))
         assert places[0] == places[1]
 
-    def test_is_done_without_where_it_does_not_fit_the_botocore_at_hand(self, monkeypatch):
+    def test_is_done_without_where_it_does_not_fit_the_botocore_at_hand(self, monkeypatch, caplog):
         def does_not_fit():
             raise ValueError("a model of another botocore")
 
@@ -143,6 +143,10 @@ class TestTheDataOfOneService:
         client = dynamodb_client.__wrapped__()
         assert client.meta.service_model.service_name == "dynamodb"
         assert client.meta.config.retries["total_max_attempts"] == 1
+        assert caplog.messages == ["botocore's own data is used: ValueError"]
+
+    def test_names_its_source_and_its_version(self):
+        assert (shortcuts.DATA / "NOTICE").read_text("utf-8") == botocore_data.notice()
 
     def test_leaves_other_services_to_botocore(self):
         assert shortcuts.lean_session().create_client("sts").meta.service_model.service_name == "sts"

@@ -1,6 +1,7 @@
 """The client for DynamoDB, and what each of its errors says about the write that met it."""
 
 import gc
+import logging
 import os
 from enum import Enum
 from functools import cache
@@ -85,7 +86,8 @@ def dynamodb_client() -> "DynamoDBClient":
     )
     try:
         client = lean_session().create_client("dynamodb", config=config)
-    except Exception:  # the runtime's botocore may be one that our data doesn't fit: slower, but it serves
+    except Exception as error:  # our data doesn't fit the runtime's botocore: slower, but it serves
+        logging.getLogger(__name__).warning("botocore's own data is used: %s", type(error).__name__)
         client = get_session().create_client("dynamodb", config=config)
     client.meta.events.register("before-parse.dynamodb", read_as_json)
     return cast("DynamoDBClient", client)
