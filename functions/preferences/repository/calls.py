@@ -2,7 +2,8 @@
 
 A read is asked for as often as time allows. A write is sent once. What was certainly not applied may be
 sent again; when that can't be known, one consistent read looks for the write's id in `last_change`. What it
-doesn't settle is told as unknown, but not before the write is voided, since it may still be on its way:
+doesn't settle is told as unknown, but not before the write is voided, since it may still be on its way (a
+thread's first write can't be: there is no item yet to note it on):
 
     user   unlocks #2                     nobody answers; the read finds #2 locked
            voids that unlock              told: unknown, and #2 is locked
