@@ -1,4 +1,7 @@
-"""python -m tests.bench: measures everything, prints it, and writes docs/benchmark.{md,json,svg}."""
+"""python -m tests.bench: measures everything, prints it, and writes docs/benchmark.{md,json,svg}.
+
+With --only it is printed, and written nowhere but --to: the documents are of one whole run.
+"""
 
 import argparse
 import json
@@ -28,7 +31,7 @@ from tests.bench import cold, engine, peers, report  # noqa: E402
 def main() -> int:
     parser = argparse.ArgumentParser("python -m tests.bench", description=__doc__)
     parser.add_argument("--only", help="sections, separated by commas", default="")
-    parser.add_argument("--to", type=Path, default=ROOT / "docs", help="the folder to write to")
+    parser.add_argument("--to", type=Path, help="the folder to write to (docs, for all sections)")
     given = parser.parse_args()
     sections: dict[str, tuple[Callable[[], Any], Callable[[], str | None]]] = {
         "package": (cold.package, lambda: None),
@@ -56,10 +59,11 @@ def main() -> int:
         print(f" {time.monotonic() - began:.0f} s", file=sys.stderr)
     text = report.markdown(found)
     print(text)
-    given.to.mkdir(exist_ok=True)
-    (given.to / "benchmark.md").write_text(text, "utf-8")
-    (given.to / "benchmark.json").write_text(_rounded(json.dumps(found, indent=1)) + "\n", "utf-8")
-    (given.to / "benchmark.svg").write_text(report.svg(found), "utf-8")
+    if folder := given.to or (None if given.only else ROOT / "docs"):
+        folder.mkdir(exist_ok=True)
+        (folder / "benchmark.md").write_text(text, "utf-8")
+        (folder / "benchmark.json").write_text(_rounded(json.dumps(found, indent=1)) + "\n", "utf-8")
+        (folder / "benchmark.svg").write_text(report.svg(found), "utf-8")
     return int("**missed**" in text)
 
 
