@@ -1,4 +1,4 @@
-# Needs Python 3.11 or newer, make and git; everything else is installed from the lock files, by hash.
+# Needs Python 3.11 or newer with its venv, make and git; everything else is installed from the lock files, by hash.
 PYTHON ?= python3
 PORT ?= 8080
 CONFIG_ENV ?= default
@@ -11,7 +11,7 @@ LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generat
 	--custom-compile-command "make lock" $(UPGRADE)
 
 .DEFAULT_GOAL := help
-.PHONY: help .venv .venv-sam .venv-checkov .venv-peer local check test coverage test-deployment prove mutants validate audit lock schemas package build deploy smoke bench \
+.PHONY: help .venv local check test coverage test-deployment prove mutants validate audit lock schemas package build deploy smoke bench \
 	build-ApiFunction build-AgentFunction build-HistoryFunction
 
 help: ## Show this list
@@ -23,27 +23,12 @@ help: ## Show this list
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes --requirement $<
 	@touch $@
 
-.venv-sam: .venv-sam/.stamp
-.venv-sam/.stamp: requirements/sam.txt
-	$(PYTHON) -m venv .venv-sam
-	.venv-sam/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes --requirement $<
-	@touch $@
-
-.venv-peer: .venv-peer/.stamp
-.venv-peer/.stamp: requirements/peer.txt
-	$(PYTHON) -m venv .venv-peer
-	.venv-peer/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes --requirement $<
-	@touch $@
-
-.venv-checkov: .venv-checkov/.stamp
-.venv-checkov/.stamp: requirements/checkov.txt
-	$(PYTHON) -m venv .venv-checkov
-	.venv-checkov/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes --requirement $<
-	@touch $@
-
-.venv-schemathesis/.stamp: requirements/schemathesis.txt
-	$(PYTHON) -m venv .venv-schemathesis
-	.venv-schemathesis/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes --requirement $<
+# The tools that need versions of their own: .venv-sam, .venv-checkov, .venv-schemathesis, .venv-peer.
+.PRECIOUS: .venv-%/.stamp
+.venv-%: .venv-%/.stamp ;
+.venv-%/.stamp: requirements/%.txt
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes --requirement $<
 	@touch $@
 
 local: .venv/.stamp ## Run the whole stack on this machine (PORT=8080)
@@ -96,7 +81,7 @@ deploy: build ## Deploy as samconfig.toml says (CONFIG_ENV=default, SAM_ARGS=…
 smoke: .venv/.stamp ## Try the README's story on a running stack (URL=… TOKEN=… AGENT=function)
 	@$(BIN)/python -m infra.smoke --url "$(URL)" --token "$(TOKEN)" --agent "$(AGENT)"
 
-bench: .venv/.stamp ## Measure it, beside bare boto3 and a peer, and write docs/benchmark.* (BENCH_ARGS=--only=cold,warm)
+bench: .venv/.stamp ## Measure it, beside bare boto3 and a peer, and write docs/benchmark.* (or only print, BENCH_ARGS=--only=cold,warm)
 	@$(MAKE) --no-print-directory .venv-peer || echo "going on without the peer" >&2
 	PYTHONPATH=functions:. $(BIN)/python -m tests.bench $(BENCH_ARGS)
 
