@@ -31,6 +31,9 @@ ROOMS = {
     "repository/expressions.py": ("expressions", *REPOSITORY),
     "repository/store.py": REPOSITORY,
     "repository/calls.py": ("faults", "repository", "undo"),
+    "repository/client.py": ("faults", "shortcuts"),
+    "repository/history.py": ("history", "undo", "faults"),
+    "repository/items.py": ("repository", "faults", "history"),
     "tools.py": ("tools", "lock"),
     "agent/arguments.py": ("decoding",),
 }
