@@ -73,7 +73,7 @@ export class AgentConsole {
   begin() {
     this.answers.replaceChildren();
     this.#revision = null;
-    this.#mark([]);
+    this.#startTour();
   }
 
   /** @param {{revision: number, preferences: Array<{locked: boolean}>}} list what the panel shows */
@@ -105,10 +105,10 @@ export class AgentConsole {
     set(this.steps[name].element, "data-done", true);
   }
 
-  #mark(names) {
-    for (const [name, step] of Object.entries(this.steps)) {
-      step.done = names.includes(name);
-      set(step.element, "data-done", step.done);
+  #startTour() {
+    for (const step of Object.values(this.steps)) {
+      step.done = false;
+      set(step.element, "data-done", false);
     }
   }
 

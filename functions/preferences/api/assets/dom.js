@@ -43,7 +43,6 @@ const SHAPES = {
   down: ["M8 3v9.5", "M4 8.8l4 4 4-4"],
   undo: ["M6 3L3 6l3 3", "M3.2 6H10a3.2 3.2 0 0 1 0 6.4H7"],
   close: ["M4.5 4.5l7 7", "M11.5 4.5l-7 7"],
-  add: ["M8 3.5v9", "M3.5 8h9"],
 };
 
 /** A decorative drawing: its button carries the name. @param {keyof typeof SHAPES} name */

@@ -1,5 +1,5 @@
 /** The conversation's history: who changed what, the agent's reason, and a way back from each change. */
-import { h, set, say, icon, tell, arrange } from "./dom.js";
+import { h, set, icon, tell, arrange } from "./dom.js";
 import { Message, KINDS } from "./preferences-forms.js";
 
 /** The history is written from the table's stream, a moment after the change: how often, and when, to look again. */

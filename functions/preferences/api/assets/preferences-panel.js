@@ -15,7 +15,7 @@
  *   `preferences-error` {doing, code, status, message} with whatever failed.
  * Style: the custom properties of preferences-style.js, ::part(), and the page's own color-scheme.
  */
-import { h, set, say, icon, arrange, refreshTimes } from "./dom.js";
+import { h, set, say, arrange, refreshTimes } from "./dom.js";
 import { PreferencesClient } from "./preferences-client.js";
 import { PreferencesStore } from "./preferences-store.js";
 import { DraftForm, Message, KINDS } from "./preferences-forms.js";

@@ -20,8 +20,8 @@ const FRESH_FOR = 45_000;
 const TRIES = 4;
 
 /**
- * Fires `list` ({detail: {before, after, by}}) when the server's list moved on, `change` whenever something
- * to show changed, `trouble` ({detail: RequestError|null}) when polling fails and when it works again.
+ * Fires `list` ({detail: {before, after, operation}}) when the server's list moved on, `change` whenever
+ * something to show changed, `trouble` ({detail: RequestError|null}) when polling fails and when it works again.
  */
 export class PreferencesStore extends EventTarget {
   #client;
