@@ -19,11 +19,8 @@ PAGE = "index.html"
 MEDIA_TYPES = {
     ".css": "text/css; charset=utf-8",
     ".html": "text/html; charset=utf-8",
-    ".ico": "image/x-icon",
     ".js": "text/javascript; charset=utf-8",
-    ".png": "image/png",
     ".svg": "image/svg+xml",
-    ".txt": "text/plain; charset=utf-8",
 }
 
 
