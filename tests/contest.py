@@ -23,7 +23,6 @@ from preferences.tools import PreferenceTools
 from tests.proof import PROVE
 
 ADA = Caller.user("ada")
-UNLOCKS = ("unlock", "unlock_all", "undo")
 
 
 @dataclass
@@ -211,11 +210,6 @@ def in_threads(contestants: list[Contestant], history: "Stream | None" = None) -
         whole.deeds += contestant.log.deeds
         whole.clashes += contestant.log.clashes
     return whole
-
-
-def in_this_process(contestants: list[Contestant]) -> Log:
-    """The same, as the work of one process among several."""
-    return in_threads(contestants)
 
 
 class Stream:

@@ -8,7 +8,7 @@ import multiprocessing
 
 import pytest
 
-from tests.contest import SCALE, Contestant, Stream, check, in_this_process, in_threads, summary
+from tests.contest import SCALE, Contestant, Stream, check, in_threads, summary
 from tests.proof import tried
 from tests.support import ADA, AGENT, drafts
 
@@ -61,7 +61,7 @@ def test_several_processes_break_no_lock_and_lose_no_write(store, endpoint):
     ]
     spawn = multiprocessing.get_context("spawn")
     with concurrent.futures.ProcessPoolExecutor(len(groups), mp_context=spawn) as processes:
-        logs = list(processes.map(in_this_process, groups))
+        logs = list(processes.map(in_threads, groups))
     whole = logs[0]
     for log in logs[1:]:
         whole.add(log)
