@@ -4,11 +4,12 @@ import json
 import re
 import time
 import warnings
+from pprint import pformat
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pydantic import BaseModel
+from pydantic import create_model
 
 from preferences.agent.arguments import MAX_TEXT, decode
 from preferences.errors import InvalidInput
@@ -67,7 +68,9 @@ class TestAnArrayOfObjects:
             pytest.param(json.dumps(printed([TONE, SHORT])), id="printed by java, in json"),
             pytest.param(f" {printed([TONE, SHORT])}\n", id="printed by java, with space around it"),
             pytest.param(f" ``` {printed([TONE, SHORT])} ``` ", id="printed by java, fenced"),
+            pytest.param(f"[ {printed([TONE, SHORT])[1:-1]} ]", id="printed by java, with space inside it"),
             pytest.param(repr([TONE, SHORT]), id="printed by python"),
+            pytest.param(pformat([TONE, SHORT], width=40), id="printed by python on several lines"),
             pytest.param([json.dumps(TONE), json.dumps(SHORT)], id="json elements"),
             pytest.param(json.dumps([json.dumps(TONE), json.dumps(SHORT)]), id="json elements in json"),
             pytest.param([printed([TONE]), printed([SHORT])[1:-1]], id="elements printed by java"),
@@ -128,6 +131,7 @@ class TestAnArrayOfObjects:
             "no separator,kind=soft",
             "key, colour=red",
             "}, {colour=red",
+            "},{title=x",
             "https://example.test/?title=x&kind=hard",
             "say 'yes', don't \\ guess",
             "<item>1</item>",
@@ -165,6 +169,8 @@ class TestAnArrayOfObjects:
             "[{'title': 'Academic' 'tone'}]",
             "[{'title': open('x')}]",
             "[{'title': 'a\\d'}]",
+            "[{'title': 'two\nlines'}]",
+            "[{'title': '\ud800\\n'}]",
             "[{'title': '\\U00110000'}]",
             '[{"title": NaN}]',
             "[{'index': 1e999}]",
@@ -176,7 +182,7 @@ class TestAnArrayOfObjects:
             "\ud800",
             "\x00",
         ],
-        ids=range(22),
+        ids=range(24),
     )
     def test_is_refused_where_no_encoding_takes_the_whole_text(self, value):
         with warnings.catch_warnings(record=True) as shown:
@@ -187,9 +193,14 @@ class TestAnArrayOfObjects:
         assert "\n" not in message
         assert not shown
 
-    @pytest.mark.parametrize("value", [["Academic tone"], '["Academic tone", "Short answers"]'])
+    @pytest.mark.parametrize(
+        "value", [["Academic tone"], ['"Academic tone"'], '["Academic tone", "Short answers"]']
+    )
     def test_of_plain_texts_is_refused_at_the_first_of_them(self, value):
         assert refusal(items, value).startswith("items.0: must be an object: send items as JSON")
+
+    def test_is_no_text_however_often_it_is_quoted(self):
+        assert refusal(items, json.dumps(json.dumps("[]"))).startswith("items: must be a list, not a text")
 
     def test_says_which_element_cannot_be_read(self):
         assert refusal(items, [json.dumps(TONE), "Short answers"]).startswith("items.1: ")
@@ -214,6 +225,15 @@ class TestAnArrayOfObjects:
 
     def test_leaves_elements_of_another_type_to_the_schema(self):
         assert items([7, None, {"title": ["x"]}]) == [7, None, {"title": ["x"]}]
+        assert items("[{'title': True, 'kind': False}]") == [{"title": True, "kind": False}]
+
+    @pytest.mark.parametrize(
+        "element",
+        [{"name": "title", "value": "A", "kind": "hard"}, {"name": ["title"], "value": "A"}],
+        ids=["more than a pair", "a name that is no text"],
+    )
+    def test_leaves_what_only_resembles_a_pair_to_the_schema(self, element):
+        assert items([element]) == [element]
 
 
 class TestATextThatLooksLikeAField:
@@ -269,7 +289,9 @@ class TestAnArrayOfNumbers:
             ("<item>1</item><item>3</item>", ["1", "3"]),
             ("<item>2</item>", ["2"]),
             ("1,3", ["1", "3"]),
-            ("1, 3", ["1", " 3"]),
+            ("1 , 3", ["1 ", " 3"]),
+            ("1.0,-3", ["1.0", "-3"]),
+            ("[1.0, -3, '4']", [1.0, -3, "4"]),
             ("2", [2]),
             ('"2"', [2]),
             (2, [2]),
@@ -288,12 +310,12 @@ class TestAnArrayOfNumbers:
     def test_is_refused_where_it_is_none(self, value):
         assert refusal(indices, value).endswith("send indices as JSON, for example [1, 3]")
 
-    def test_is_refused_without_an_example_where_the_schema_has_none(self):
-        class Pages(BaseModel):
-            pages: list[int]
-
-        message = refusal(lambda value: decode(Pages, {"pages": value}), "one, two")
-        assert message.endswith(": send pages as JSON")
+    @pytest.mark.parametrize("annotation", [list[int], tuple[int, ...]])
+    def test_may_be_a_new_tools_without_an_example(self, annotation):
+        schema = create_model("Pages", pages=annotation)
+        assert decode(schema, {"pages": "1,3"}) == {"pages": ["1", "3"]}
+        refused = refusal(lambda value: decode(schema, {"pages": value}), "one, two")
+        assert refused.endswith(": send pages as JSON")
 
     def test_is_never_a_map(self):
         assert "indices" in refusal(indices, "[{index=1}]")
@@ -321,9 +343,10 @@ class TestWhatIsNotGiven:
 
 class TestSize:
     @pytest.mark.parametrize("form", [list, json.dumps, printed], ids=["native", "json", "java"])
-    def test_fifty_elements_are_read_and_one_more_is_not(self, form):
+    def test_fifty_elements_are_read_and_more_are_not(self, form):
         assert items(form([TONE] * 50)) == [TONE] * 50
-        assert refusal(items, form([TONE] * 51)).startswith("items: must hold at most 50 elements")
+        for many in (51, 500):
+            assert refusal(items, form([TONE] * many)).startswith("items: must hold at most 50 elements")
 
     def test_the_largest_batch_fits_in_the_longest_encoding(self):
         row = {"title": "🧭" * MAX_TITLE, "subtitle": "🧭" * MAX_SUBTITLE, "kind": "hard"}
