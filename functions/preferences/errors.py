@@ -41,6 +41,9 @@ class FieldError:
     field: str
     message: str
 
+    def __str__(self) -> str:
+        return f"{self.field}: {self.message}" if self.field else self.message
+
 
 class PreferencesError(Exception):
     """Root of the tree. Only its leaves are raised."""
@@ -56,7 +59,7 @@ class InvalidInput(PreferencesError):
     code = "invalid_input"
 
     def __init__(self, errors: Sequence[FieldError]) -> None:
-        super().__init__("; ".join(f"{e.field}: {e.message}" if e.field else e.message for e in errors))
+        super().__init__("; ".join(map(str, errors)))
         self.errors = tuple(errors)
 
 

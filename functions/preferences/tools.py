@@ -266,9 +266,7 @@ def _accepted(tool: Tool, arguments: Mapping[str, object]) -> Frozen:
 
 def _advice(tool: Tool, refusal: InvalidInput) -> str:
     """The faults in one line, and an example of what to send, which is what ends a loop of wrong calls."""
-    faults = "; ".join(
-        f"{e.field}: {e.message}" if e.field else e.message for e in refusal.errors[:MAX_FAULTS_TOLD]
-    )
+    faults = "; ".join(map(str, refusal.errors[:MAX_FAULTS_TOLD]))
     name, *inside = refusal.errors[0].field.split(".")
     field = tool.args_schema.model_fields.get(name)
     if field is None or not field.examples:
