@@ -11,7 +11,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from preferences.api import views
-from preferences.api.http import Request, Response
+from preferences.api.http import Request, Response, etag_of
 
 ASSETS = Path(__file__).with_name("assets")
 PAGE = "index.html"
@@ -44,7 +44,7 @@ def pack(content: bytes, media_type: str) -> File:
 
 
 def _form(content: bytes) -> Form:
-    return Form(base64.b64encode(content).decode(), f'"{hashlib.sha256(content).hexdigest()[:32]}"')
+    return Form(base64.b64encode(content).decode(), etag_of(content))
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ should be, is refused like any other bad request.
 
 import base64
 import binascii
+import hashlib
 import json
 import re
 from collections.abc import Callable, Mapping
@@ -160,7 +161,7 @@ class Request:
             place = ""
         mark, _, position = place.partition(":")
         if mark != kind or not position or make_cursor(kind, position) != text:
-            raise InvalidInput([FieldError("cursor", "must be `next` of a page before, or left out")])
+            raise foreign_cursor()
         return position
 
     def json(self, model: type[Model]) -> Model:
@@ -251,6 +252,16 @@ def json_response(
 def make_cursor(kind: str, position: str) -> str:
     """An opaque mark of a place in a list, that `Request.cursor` takes back."""
     return base64.urlsafe_b64encode(f"{kind}:{position}".encode()).decode().rstrip("=")
+
+
+def foreign_cursor() -> InvalidInput:
+    """The refusal of a cursor that was not made for this list."""
+    return InvalidInput([FieldError("cursor", "must be `next` of a page before, or left out")])
+
+
+def etag_of(content: bytes) -> str:
+    """The strong tag that only these bytes have."""
+    return f'"{hashlib.sha256(content).hexdigest()[:32]}"'
 
 
 def _is_json(content_type: str) -> bool:

@@ -1,6 +1,5 @@
 """What people may ask for: one table of routes, keyed as API Gateway names them."""
 
-import hashlib
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -9,9 +8,9 @@ from functools import cache
 from pydantic import Field
 
 from preferences.api import files, views
-from preferences.api.http import Request, Response, json_response, make_cursor
+from preferences.api.http import Request, Response, etag_of, foreign_cursor, json_response, make_cursor
 from preferences.api.problems import NoSuchRoute
-from preferences.errors import ChangeNotFound, FieldError, InvalidInput
+from preferences.errors import ChangeNotFound
 from preferences.model import MAX_PREFERENCES, Additions, Edit, Frozen, Thread, is_thread_id, new_id
 
 Function = Callable[[Request], Response]
@@ -91,7 +90,7 @@ def list_threads(request: Request) -> Response:
     """List the caller's threads, in pages."""
     limit, after = request.limit, request.cursor("threads")
     if after is not None and not is_thread_id(after):
-        raise InvalidInput([FieldError("cursor", "must be `next` of a page before, or left out")])
+        raise foreign_cursor()
     ids, last = request.repository.list_threads(request.caller, limit=limit, after=after)
     page: views.ThreadPage = {
         "threads": [{"thread_id": thread_id} for thread_id in ids],
@@ -238,7 +237,7 @@ def list_history(request: Request) -> Response:
     )
     cursor = make_cursor("history", f"{last}:{request.thread_id}") if last else None
     page = json_response(200, views.history_page(entries, cursor))
-    headers = {"ETag": _digest(page.body or ""), "Cache-Control": "private, no-cache"}
+    headers = {"ETag": etag_of((page.body or "").encode()), "Cache-Control": "private, no-cache"}
     if request.has(headers["ETag"]):
         return Response(304, headers=headers)
     return Response(200, page.body, {**page.headers, **headers})
@@ -251,12 +250,8 @@ def _place_in_history(request: Request) -> int | None:
         return None
     revision, _, thread_id = place.partition(":")
     if thread_id != request.thread_id or not _REVISION.fullmatch(revision):
-        raise InvalidInput([FieldError("cursor", "must be `next` of a page before, or left out")])
+        raise foreign_cursor()
     return int(revision)
-
-
-def _digest(text: str) -> str:
-    return f'"{hashlib.sha256(text.encode()).hexdigest()[:32]}"'
 
 
 @route("POST /threads/{thread_id}/history/{revision}/undo", {200: views.Listing}, refuses=(409,))
