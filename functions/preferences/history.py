@@ -9,7 +9,7 @@ together with what was behind it, nothing else is missing.
 
 import time
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from aws_lambda_powertools import Logger
 
@@ -17,16 +17,13 @@ from preferences import rules
 from preferences.errors import describe_fault
 from preferences.repository import History, open_repository, read_images
 
+if TYPE_CHECKING:
+    from aws_lambda_powertools.utilities.typing import LambdaContext
+
 logger = Logger()
 
 
-class Context(Protocol):
-    """What is used of Lambda's context."""
-
-    def get_remaining_time_in_millis(self) -> int: ...
-
-
-def handler(event: object, context: Context) -> dict[str, Any]:
+def handler(event: object, context: "LambdaContext") -> dict[str, Any]:
     """`{"batchItemFailures": [{"itemIdentifier": <sequence number>}…]}`: what to hand over again.
 
     No record makes it raise. The identifier of one without a sequence number is empty, which to Lambda is

@@ -7,7 +7,7 @@ exceptions, comma-split query values and 422 for faults of ours would have to be
 
 import time
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from aws_lambda_powertools import Logger
 
@@ -17,16 +17,13 @@ from preferences.api.problems import NoSuchRoute, fault_response, refusal_respon
 from preferences.api.routes import ROUTES, Route
 from preferences.errors import PreferencesError, describe_fault
 
+if TYPE_CHECKING:
+    from aws_lambda_powertools.utilities.typing import LambdaContext
+
 logger = Logger()
 
 
-class Context(Protocol):
-    """What is used of Lambda's context."""
-
-    def get_remaining_time_in_millis(self) -> int: ...
-
-
-def handler(event: object, context: Context) -> dict[str, Any]:
+def handler(event: object, context: "LambdaContext") -> dict[str, Any]:
     """The answer to one event of an HTTP API, payload 2.0. Never raises."""
     started = time.perf_counter()
     # Payload 1.0 is not ours: its claims and its query lie elsewhere.
