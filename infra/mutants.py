@@ -2,6 +2,7 @@
 
 In a copy of the tree, never in the tree itself. A mutant is a comparison or a condition turned, a number or a
 truth value changed, a call or a `raise` left out: in the repository, that is each condition of each write.
+Left alone are regular expressions, and what only forbids to programmers: `frozen`, `slots`, `strict`.
 For each, the tests of its room are run until the first fails. Bounded by time: in an order drawn from a seed,
 so that what there was no time for is left out at random, and told. The status is 1 where a mutant survived.
 """
@@ -91,8 +92,13 @@ def mutants_of(file: str, source: str) -> Iterator[Mutant]:
     tree = ast.parse(source)
     # An f-string is changed as a whole: Python 3.11 doesn't say where its parts stand.
     parts = {part for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in ast.walk(node)}
+    declared = {
+        node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.keyword) and node.arg in ("frozen", "slots", "strict")
+    }
     for node in ast.walk(tree):
-        if node in parts and not isinstance(node, ast.JoinedStr):
+        if (node in parts and not isinstance(node, ast.JoinedStr)) or node in declared:
             continue
         for old, new in _changes(node):
             if not (
