@@ -8,6 +8,6 @@ import gc
 import os
 
 if "AWS_LAMBDA_RUNTIME_API" in os.environ:
-    # All that start-up makes is there to stay: to look through it for garbage again and again is a tenth of a
-    # cold start. `repository.client`, which has the last big part, switches it on again.
+    # All that start-up makes is there to stay: to look through it for garbage again and again only takes
+    # time. `repository.client`, which has the last big part, switches it on again.
     gc.disable()

@@ -1,7 +1,6 @@
 """What operators count, inside the line that a door logs anyway: CloudWatch's embedded metric format.
 
-Powertools' Metrics would print a line of its own for each call, and take 64 µs for it, a fifth of what
-reading a list takes. This takes 8.
+Powertools' Metrics would print a line of its own for each call, and take several times as long for it.
 """
 
 import time
