@@ -40,11 +40,12 @@ logger = Logger()
 
 
 class _Told(NamedTuple):
-    """What came of a call: the list where it was read, and how often a write was tried again."""
+    """What came of a call, with the list where it was read."""
 
     result: Envelope
     thread: Thread | None = None
     retries: int = 0
+    """Tries beyond the first, of reads and writes alike."""
 
 
 def handler(event: object, context: object) -> Answer:

@@ -88,7 +88,7 @@ class Request:
 
     @property
     def retries(self) -> int:
-        """How often a write was tried again so far."""
+        """Tries beyond the first, of reads and writes alike."""
         return self.repository.retries if "repository" in vars(self) else 0
 
     @cached_property

@@ -58,7 +58,8 @@ class NotApplied(Exception):
 class Calls:
     """The calls of one invocation, which has to answer while there is time.
 
-    All may raise Busy. Faults of the deployment (no table, no permission) are raised as they come.
+    `ask` and `read` may raise Busy; `create` and `update` raise NotApplied in its place. Faults of the
+    deployment (no table, no permission) are raised as they come.
     """
 
     def __init__(self, client: "DynamoDBClient", table: str, seconds_left: Callable[[], float]) -> None:
@@ -66,7 +67,7 @@ class Calls:
         self.table = table
         self._seconds_left = seconds_left
         self.retries = 0
-        """How often a turn had to be taken again."""
+        """Tries beyond the first, of reads and writes alike."""
         self.updates = 0
         """How many updates were applied."""
 

@@ -1,9 +1,14 @@
 """What is done to threads: one item each, and three shapes of write.
 
-    register   PutItem, on the condition that there is no item
-    blind      one UpdateItem that reads nothing: the user's edit, lock, unlock and removal of one row
-    planned    GetItem, a plan made from it (rules), one UpdateItem on the condition that the revision
-               is still the one that was read; everything else
+    register   PutItem, on the condition that there is no item; if a tombstone of the user's is in its place,
+               one UpdateItem on the condition that its revision is still that one
+    blind      one UpdateItem that reads nothing: the user's edit, lock, unlock and removal of one row, and
+               the deletion of the thread
+    planned    GetItem, a plan made from it (rules), one UpdateItem on the condition that the revision is
+               still the one that was read (PutItem where there is no item yet): batches, the lock of all
+               rows, the order, undo
+
+`calls` has one more, which voids a write that nobody heard of again.
 
 Time runs down; on the right, what the condition of a write holds it to.
 
@@ -63,10 +68,11 @@ def open_repository(seconds_left: Callable[[], float]) -> "PreferenceRepository"
 
 
 class PreferenceRepository:
-    """Every method either returns the list as it stands after the write, or raises and has changed nothing.
+    """A write is done when its method returns, mostly with the fresh list; one that raises changed nothing.
 
-    The exception is OutcomeUnknown. All may raise Busy, and all that take a thread ThreadNotFound, when
-    it is not the caller's. Faults of the deployment (no table, no permission) are raised as they come.
+    The exception is OutcomeUnknown. All may raise Busy, and all that take a thread ThreadNotFound, when it is
+    not the caller's; only `register_thread` says ThreadTaken instead. Faults of the deployment (no table, no
+    permission) are raised as they come.
     """
 
     def __init__(
@@ -80,7 +86,7 @@ class PreferenceRepository:
 
     @property
     def retries(self) -> int:
-        """How often a call to the table had to be made again."""
+        """Tries beyond the first, of reads and writes alike."""
         return self._calls.retries
 
     @property
