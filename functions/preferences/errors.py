@@ -46,7 +46,7 @@ class FieldError:
 
 
 class PreferencesError(Exception):
-    """Root of the tree. Only its leaves are raised."""
+    """Root of the tree. Of its groups (NotFound, Conflict, Unavailable) only what is below them is raised."""
 
     code: ClassVar[str]
     message: ClassVar[str] = ""
