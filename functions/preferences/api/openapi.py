@@ -13,8 +13,7 @@ from preferences.api import files, views
 from preferences.api.http import DEFAULT_PAGE, MAX_BODY, MAX_PAGE
 from preferences.api.problems import MEDIA_TYPE, TITLES
 from preferences.api.routes import ROUTES, Route
-from preferences.model import MAX_SUBTITLE, MAX_TITLE
-from preferences.model.preference import THREAD_ID
+from preferences.model import MAX_SUBTITLE, MAX_TITLE, THREAD_ID
 
 Json = dict[str, Any]
 

@@ -12,11 +12,13 @@ from pydantic_core import PydanticCustomError
 from preferences.model.text import is_visible, normalise, shorten
 
 MAX_PREFERENCES = 100
+MAX_BATCH = 50
+MAX_USER_ID = 255
+
+# Of texts: code points, counted after normalisation.
 MAX_TITLE = 120
 MAX_SUBTITLE = 500
-MAX_BATCH = 50
 MAX_REASONING = 1000
-MAX_USER_ID = 255
 
 THREAD_ID = re.compile(r"(?!\.\.$)[0-9A-Za-z._:-]{2,100}")
 """Every thread id, at every door. No `#`, so that an id can't reach into another key; and not `..`, which
