@@ -207,8 +207,8 @@ def svg(found: dict[str, Any]) -> str:
             if bar:
                 x = left + bar * scale
                 drawn.append(
-                    f'<path d="M{x:.0f} {y - 15}v21" stroke="#bb5566" stroke-width="2"/>'
-                    f"<title>has to be at most {bar}</title>"
+                    f'<path d="M{x:.0f} {y - 15}v21" stroke="#bb5566" stroke-width="2">'
+                    f"<title>has to be at most {bar}</title></path>"
                 )
         y += 8
     height = y + 34
