@@ -1,6 +1,7 @@
 """The workflows run what is committed, with no more rights than they need."""
 
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -13,8 +14,19 @@ WORKFLOWS = {
 MANY = pytest.mark.parametrize("name", WORKFLOWS)
 
 
-def steps(name) -> list[dict]:
-    return [step for job in WORKFLOWS[name]["jobs"].values() for step in job["steps"]]
+def steps(name, *jobs) -> list[dict]:
+    """Of these jobs, or of all."""
+    return [step for job in jobs or WORKFLOWS[name]["jobs"] for step in WORKFLOWS[name]["jobs"][job]["steps"]]
+
+
+def uses(step, action) -> bool:
+    return step.get("uses", "").startswith(f"{action}@")
+
+
+def dry_run(command) -> str:
+    """What make would do. Fails where it knows no such target."""
+    given = [*command.split(), "--dry-run"]
+    return subprocess.run(given, cwd=ROOT, capture_output=True, text=True, check=True).stdout
 
 
 @MANY
@@ -42,15 +54,47 @@ def test_no_secret_is_used_and_no_input_reaches_a_shell(name):
 
 @MANY
 def test_commands_are_the_makefiles_own(name):
-    targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
-    for step in steps(name):
-        if "run" in step and step["run"] != "bash .ci/run":
-            command, target, *_ = step["run"].split()
-            assert (command, target in targets) == ("make", True)
+    for command in (step["run"] for step in steps(name) if "run" in step):
+        if command != "bash .ci/run":
+            assert command.startswith("make ")
+            assert dry_run(command)
 
 
 @MANY
 def test_the_package_is_compiled_by_lambdas_own_python(name):
-    (setup,) = (step for step in steps(name) if step.get("uses", "").startswith("actions/setup-python@"))
     runtime = re.search(r"Runtime: python(\S+)", (ROOT / "template.yaml").read_text())
-    assert setup["with"]["python-version"] == runtime[1]
+    setups = [step for step in steps(name) if uses(step, "actions/setup-python")]
+    assert {step["with"]["python-version"] for step in setups} == {runtime[1]}
+
+
+class TestADeployment:
+    JOBS = WORKFLOWS["deploy.yml"]["jobs"]
+
+    def test_is_built_where_there_are_no_credentials(self):
+        assert self.JOBS["build"]["permissions"] == {"contents": "read"}
+        assert "environment" not in self.JOBS["build"]
+        assert "make build" in [step.get("run") for step in steps("deploy.yml", "build")]
+
+    def test_deploys_what_was_built_and_builds_nothing(self):
+        (up,) = (s for s in steps("deploy.yml", "build") if uses(s, "actions/upload-artifact"))
+        (down,) = (s for s in steps("deploy.yml", "deploy") if uses(s, "actions/download-artifact"))
+        assert self.JOBS["deploy"]["needs"] == "build"
+        assert (up["with"]["name"], up["with"]["path"]) == (down["with"]["name"], down["with"]["path"])
+        told = dry_run(steps("deploy.yml", "deploy")[-1]["run"])
+        assert "sam deploy" in told
+        assert not re.search(r"sam build|infra\.build", told)
+
+    def test_installs_nothing_once_it_has_credentials(self):
+        names = [step.get("uses", step.get("run")) for step in steps("deploy.yml", "deploy")]
+        *_, credentials, last = names
+        assert credentials.startswith("aws-actions/configure-aws-credentials@")
+        assert last.startswith("make deploy ")
+
+    def test_comes_from_the_default_branch_or_a_tag(self):
+        assert self.JOBS["build"]["if"] == (
+            "github.ref_type == 'tag' || github.ref_name == github.event.repository.default_branch"
+        )
+
+    def test_gets_its_token_in_the_environment_that_must_approve(self):
+        assert self.JOBS["deploy"]["environment"] == "${{ inputs.environment }}"
+        assert [name for name, job in self.JOBS.items() if "id-token" in job["permissions"]] == ["deploy"]
