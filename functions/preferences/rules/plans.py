@@ -111,15 +111,15 @@ def plan_updates(
     puts: dict[str, Preference] = {}
     reports: list[Report] = []
     for edit in edits:
-        report, row = _target(first, now, edit.index, list_revision, respect_lock)
-        if row is not None:
-            row = puts.get(row.id, row)
-            new = edited(row, edit.fields, write)
-            outcome: Outcome = "unchanged" if new == row else "updated"
-            report = Report(outcome=outcome, index=edit.index, title=new.title, id=new.id)
-            if new != row:
-                puts[new.id] = new
-        reports.append(report)
+        target = _target(first, now, edit.index, list_revision, respect_lock)
+        if isinstance(target, Report):
+            reports.append(target)
+            continue
+        row = puts.get(target.id, target)
+        new = edited(row, edit.fields, write)
+        if new != row:
+            puts[new.id] = new
+        reports.append(_report("unchanged" if new == row else "updated", edit.index, new))
     return Plan(puts=tuple(puts.values()), reports=tuple(reports))
 
 
@@ -135,10 +135,12 @@ def plan_removals(
     drops: list[str] = []
     reports: list[Report] = []
     for index in dict.fromkeys(indices):
-        report, row = _target(first, now, index, list_revision, respect_lock)
-        if row is not None:
-            drops.append(row.id)
-        reports.append(report)
+        target = _target(first, now, index, list_revision, respect_lock)
+        if isinstance(target, Report):
+            reports.append(target)
+            continue
+        drops.append(target.id)
+        reports.append(_report("removed", index, target))
     return Plan(drops=tuple(drops), reports=tuple(reports), renumbers=bool(drops))
 
 
@@ -195,25 +197,27 @@ def _new_row(draft: Draft, preference_id: str, rank: int, write: Write) -> Prefe
 
 def _target(
     first: Thread, now: Thread, index: int, list_revision: int | None, respect_lock: bool
-) -> tuple[Report, Preference | None]:
-    """What becomes of a position in a removal, and the row to act on; no row where nothing may be done.
+) -> Report | Preference:
+    """The row that a position means, as it stands now; or a report of why nothing may be done to it.
 
     `list_revision` is the revision of the list that the caller saw. Without it, the caller is taken to
     have seen `first`.
     """
     seen = first.revision if list_revision is None else list_revision
     if seen > first.revision or seen < first.renumbered:
-        return Report(outcome="stale", index=index), None
+        return Report(outcome="stale", index=index)
     meant = first.preferences[index - 1] if index <= len(first.preferences) else None
     if meant is None or meant.added > seen:  # not in the list that the caller saw
-        return Report(outcome="out_of_range", index=index), None
+        return Report(outcome="out_of_range", index=index)
     row = now.find(meant.id)
-    outcome: Outcome = "removed"
-    if row is None:
-        outcome, row = "out_of_range", meant
-    elif respect_lock and row.locked:
-        outcome = "locked"
-    elif row.user_changed > seen:
-        outcome = "changed_by_user"
-    report = Report(outcome=outcome, index=index, title=row.title, id=row.id)
-    return report, row if outcome == "removed" else None
+    if row is None:  # removed since
+        return _report("out_of_range", index, meant)
+    if respect_lock and row.locked:
+        return _report("locked", index, row)
+    if row.user_changed > seen:
+        return _report("changed_by_user", index, row)
+    return row
+
+
+def _report(outcome: Outcome, index: int, row: Preference) -> Report:
+    return Report(outcome=outcome, index=index, title=row.title, id=row.id)
