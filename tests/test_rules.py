@@ -5,12 +5,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from preferences.errors import InvalidInput, ListFull, ThreadNotFound
-from preferences.model import MAX_BATCH, MAX_PREFERENCES, Caller, Draft, IndexedEdit, Thread
+from preferences.model import MAX_BATCH, MAX_PREFERENCES, Caller, Change, Draft, IndexedEdit, Thread
 from preferences.rules import (
     Plan,
     Write,
     admit,
     edited,
+    entry_of,
     plan_additions,
     plan_locks,
     plan_order,
@@ -381,3 +382,28 @@ class TestAnOrder:
         with pytest.raises(InvalidInput) as refusal:
             plan_order(a_thread("A", "B"), ids)
         assert [fault.field for fault in refusal.value.errors] == [f"ids.{place}"]
+
+
+class TestAnEntryOfTheHistory:
+    CHANGE = Change(id="1", actor="agent", action="edit", at=AT)
+
+    @pytest.mark.parametrize(
+        ("old", "new"),
+        [
+            (a_thread("A"), a_thread("B", revision=8, owner=None, last_change=CHANGE)),
+            (a_thread("A"), a_thread("B", revision=8)),
+            (a_thread("A"), a_thread("B", revision=7, last_change=CHANGE)),
+            (a_thread("A"), a_thread("B", revision=6, last_change=CHANGE)),
+            (a_thread("A", last_change=CHANGE), a_thread("B", revision=8, last_change=CHANGE)),
+        ],
+        ids=["a deletion", "of nobody", "of no new revision", "backwards", "under a change that was before"],
+    )
+    def test_is_made_of_no_write_but_the_systems_own(self, old, new):
+        assert entry_of(old, new) is None
+
+    def test_is_made_of_the_next_revision_under_a_change_of_its_own(self):
+        before = self.CHANGE.model_copy(update={"id": "0"})
+        new = a_thread("A", "B", revision=8, last_change=self.CHANGE)
+        entry = entry_of(a_thread("A", last_change=before), new)
+        assert (entry.revision, entry.owner, entry.change) == (8, "ada", self.CHANGE)
+        assert [(change.id, change.before) for change in entry.rows] == [("B", None)]
