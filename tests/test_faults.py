@@ -218,7 +218,11 @@ GARBLED = {
     "not UTF-8": b'{"Attributes": {"revision": {"S": "\xff"}}}',
     "deep nesting": b'{"Attributes": ' + b"[" * 100_000,
 }
-READABLE = {GARBLED[name] for name in ("an empty object", "attributes: null", "another write's")}
+GARBLED_READ = {
+    name: body.replace(b"Attributes", b"Item")
+    for name, body in GARBLED.items()
+    if name not in ("an empty object", "attributes: null", "another write's")  # no such item, or another one
+}
 
 
 @on_moto
@@ -579,14 +583,12 @@ class TestAReadThatFails:
         assert [r.title for r in hasty.list_preferences(thread_id, ADA).preferences] == ["A"]
 
     @pytest.mark.parametrize("caller", [ADA, AGENT], ids=["user", "agent"])
-    @pytest.mark.parametrize("body", GARBLED.values(), ids=GARBLED.keys())
+    @pytest.mark.parametrize("body", GARBLED_READ.values(), ids=GARBLED_READ.keys())
     def test_for_a_garbled_answer_is_asked_again_and_never_taken_for_an_empty_list(
         self, store, wire, repo, body, caller
     ):
-        if body in READABLE:
-            return  # as an answer to a read: no such item, or another one
         thread_id = store.thread("A")
-        wire.fail("GetItem", says(200, body.replace(b"Attributes", b"Item")))
+        wire.fail("GetItem", says(200, body))
         assert [r.title for r in repo.list_preferences(thread_id, caller).preferences] == ["A"]
 
     def test_for_ever_ends_as_busy(self, store, wire, repo):

@@ -51,9 +51,9 @@ def test_sixteen_threads_of_agents_and_users_break_no_lock_and_lose_no_write(sto
     tried("races", "of them committed, each looked at", sum(summary(log).values()))
 
 
+# moto lives in one process
+@pytest.mark.parametrize("store", ["dynoxide"], indirect=True, scope="module")
 def test_several_processes_break_no_lock_and_lose_no_write(store, endpoint):
-    if endpoint is None:
-        return  # moto lives in one process
     first = begin(store)
     groups = [
         contestants(store, first.thread_id, endpoint, 8 * SCALE, agents=3, users=3, of=f" of {n}")

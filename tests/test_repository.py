@@ -259,10 +259,8 @@ def test_every_write_counts_one_revision_or_none(store, repo, verb):
     assert after["revision"] == before["revision"] + changed
 
 
-@pytest.mark.parametrize("verb", {**BLIND, **PLANNED})
+@pytest.mark.parametrize("verb", [verb for verb in {**BLIND, **PLANNED} if verb != "delete the thread"])
 def test_the_answer_is_the_list_as_it_is_stored(store, repo, verb):
-    if verb == "delete the thread":
-        return
     thread_id = store.thread("A", "B", "C", locked=("B",))
     answer = {**BLIND, **PLANNED}[verb](repo, thread_id)
     assert getattr(answer, "thread", answer) == repo.list_preferences(thread_id, ADA)
