@@ -34,6 +34,8 @@ from tests.wire import (
 
 TIME_OUT = 0.3
 """Seconds that the hasty client waits, in place of the product's two."""
+SLACK = 3
+"""Seconds that a busy machine may take beyond a deadline."""
 
 on_moto = pytest.mark.parametrize("store", ["moto"], indirect=True, scope="module")
 """What the client makes of a fault is the same whichever engine is behind it; a few tests are run on both."""
@@ -353,8 +355,10 @@ class TestAWriteThatNobodyHeardOfAgain:
         assert unvoided(store.item(thread_id)) == before
 
     def test_because_it_hangs_after_the_commit_is_known_by_reading(self, store, wire, hasty):
-        thread_id = store.thread("A")
-        wire.fail("UpdateItem", hangs(after=True))
+        thread_id, committed = store.thread("A"), threading.Event()
+        wire.fail("UpdateItem", followed_by(committed.set, hangs(after=False)))
+        # On a busy machine the commit may take longer than the client waits.
+        wire.fail("GetItem", *[then(lambda: committed.wait(10), passes)] * 10)
         assert hasty.edit_preference(thread_id, "A", {"title": "X"}, ADA).revision == 8
         assert wire.seen["UpdateItem"] == 1
         assert store.titles(thread_id) == ["X"]
@@ -626,6 +630,11 @@ class TestAReadThatFails:
 
 @on_moto
 class TestTheDeadline:
+    @pytest.fixture
+    def many_tries(self, monkeypatch):
+        """So many that the deadline alone ends them in time, with room for a busy machine."""
+        monkeypatch.setattr("preferences.repository.calls.MAX_TRIES", 100)
+
     @every_write
     def test_is_kept_by_not_beginning_a_write_that_might_pass_it(self, store, wire, in_time, write):
         thread_id = write.begin(store)
@@ -660,7 +669,7 @@ class TestTheDeadline:
             ("come back", "UpdateItem"),
         ],
     )
-    def test_is_kept_whatever_fails_for_ever(self, store, wire, in_time, verb, operation, fault):
+    def test_is_kept_whatever_fails_for_ever(self, store, wire, in_time, many_tries, verb, operation, fault):
         write, seconds = WRITES[verb], 4 * TIME_OUT
         thread_id = write.begin(store)
         wire.fail(operation, *[fault] * 100)
@@ -675,10 +684,10 @@ class TestTheDeadline:
             assert not store.item(thread_id) or not write.applied(store.item(thread_id))
         else:
             assert write.applied(store.item(thread_id))
-        assert time.monotonic() - start < seconds + 1
-        assert wire.seen[write.operation] <= 10
+        assert time.monotonic() - start < seconds + SLACK
+        assert wire.seen[write.operation] <= 100
 
-    def test_is_kept_in_a_race_that_is_never_won(self, store, wire, in_time):
+    def test_is_kept_in_a_race_that_is_never_won(self, store, wire, in_time, many_tries):
         thread_id = store.thread("A")
         numbers = iter(range(1000))
         race = then(
@@ -690,7 +699,7 @@ class TestTheDeadline:
         # Unknown where the machine is so busy that the slow answer comes too late.
         with pytest.raises((Busy, OutcomeUnknown)):
             in_time(4 * TIME_OUT).remove_preferences(thread_id, [1], AGENT)
-        assert time.monotonic() - start < 4 * TIME_OUT + 1
+        assert time.monotonic() - start < 4 * TIME_OUT + SLACK
         assert "A" in store.titles(thread_id)
 
 
