@@ -3,7 +3,7 @@
 It is one process on one machine, so its pace says nothing of a deployment's. What it shows is that nothing
 fails, mixes up two lists, or piles up while many are served at once. The table is in the second engine, for
 moto would keep it, and a record of every write, in the memory that is measured. With PROVE set, half a
-minute.
+minute: only then memory is judged, since in a few seconds a busy machine has not even filled its caches.
 """
 
 import http.client
@@ -119,4 +119,5 @@ def test_many_at_once_are_all_served_and_leave_nothing_behind(dynoxide):
     assert answers.total() > PARTIES * 5
     tried("load", f"requests of {PARTIES} at once, of which failed 0", answers.total())
     tried("load", f"KiB grown in {SECONDS - WARM:.0f} s of load", grown)
-    assert grown < GROWTH, f"{grown} KiB more after {answers.total()} requests"
+    if PROVE:
+        assert grown < GROWTH, f"{grown} KiB more after {answers.total()} requests"
