@@ -22,8 +22,12 @@ def conversation():
 def test_the_first_conversation_goes_as_printed(stack):
     script = conversation()
     assert PRINTED_API in script
+    # The history takes a moment, and on a busy machine longer than the one that a reader is told to wait.
+    assert "sleep 1; " in script
+    wait = """until ada GET "/history?limit=1" | grep 'agreed to 1200' >/dev/null; do sleep 0.1; done; """
     # A promise stands under its command; a mark in the output tells which command said what.
-    steps = script.replace(PRINTED_API, stack.origin).replace("\n#> ", "\necho '#>' '")
+    steps = script.replace(PRINTED_API, stack.origin).replace("sleep 1; ", wait)
+    steps = steps.replace("\n#> ", "\necho '#>' '")
     steps = re.sub(r"^(echo '#>' '.*)$", r"\1'", steps, flags=re.MULTILINE)
 
     run = subprocess.run(
