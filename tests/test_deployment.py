@@ -31,6 +31,7 @@ OWN_ISSUER = {
     "SignInAuthorizeUrl": "https://id.example/authorize",
     "SignInTokenUrl": "https://id.example/token",
     "SignInClientId": "page",
+    "SignOutUrl": "https://id.example/logout",
 }
 WAYS = {
     "as it comes": {},
@@ -322,7 +323,7 @@ class TestSignIn:
     def test_is_told_to_the_page(self):
         def told(way):
             variables = made(way, "AWS::Lambda::Function")["ApiFunction"]["Environment"]["Variables"]
-            return {name: value for name, value in variables.items() if name.startswith("SIGN_IN")}
+            return {name: value for name, value in variables.items() if name.startswith("SIGN_")}
 
         host = f"https://preferences-0123456789ab.auth.{REGION}.amazoncognito.com"
         assert told("as it comes") == {
@@ -330,6 +331,7 @@ class TestSignIn:
             "SIGN_IN_TOKEN_URL": f"{host}/oauth2/token",
             "SIGN_IN_CLIENT_ID": PRETENDED["PageClient"],
             "SIGN_IN_SCOPE": "openid",
+            "SIGN_OUT_URL": f"{host}/logout",
         }
         (domain,) = made("as it comes", "AWS::Cognito::UserPoolDomain").values()
         assert host.startswith(f"https://{domain['Domain']}.auth.")
@@ -338,6 +340,7 @@ class TestSignIn:
             "SIGN_IN_TOKEN_URL": "https://id.example/token",
             "SIGN_IN_CLIENT_ID": "page",
             "SIGN_IN_SCOPE": "openid",
+            "SIGN_OUT_URL": "https://id.example/logout",
         }
 
     @MANY
@@ -471,6 +474,7 @@ class TestOperations:
             ("Faults", ("preferences", "agent")),
             ("IteratorAge", (functions[2],)),
             ("OnFailureDestinationDeliveredEventCount", (PRETENDED["HistoryFunctionChanges"],)),
+            ("DestinationDeliveryFailures", (functions[2],)),
         }
 
     def test_tell_the_topic_where_there_is_one(self):
