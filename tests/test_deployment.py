@@ -6,9 +6,16 @@ please the linter, and each request that its resources imply has to please AWS's
 
 import copy
 import json
+import os
+import re
 import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
 from functools import cache
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
+from typing import ClassVar
 
 import pytest
 from cfnlint.api import lint
@@ -21,7 +28,8 @@ from tests.conftest import require
 
 pytestmark = pytest.mark.deployment
 
-SAM = Path(__file__).parent.parent / ".venv-sam/bin/python"
+ROOT = Path(__file__).parent.parent
+SAM = ROOT / ".venv-sam/bin/python"
 
 REGION, ACCOUNT = "eu-west-1", "123456789012"
 
@@ -58,6 +66,7 @@ WAYS = {
         "AlarmTopic": f"arn:aws:sns:{REGION}:{ACCOUNT}:alarms",
         "Tracing": "yes",
         "SelfSignUp": "yes",
+        "SnapStart": "yes",
     },
 }
 MANY = pytest.mark.parametrize("way", WAYS)
@@ -66,6 +75,11 @@ MANY = pytest.mark.parametrize("way", WAYS)
 @cache
 def template(way="as it comes") -> Template:
     return Template(parameters=WAYS[way])
+
+
+@cache
+def template_with(*parameters) -> Template:
+    return Template(parameters=dict(parameters))
 
 
 @cache
@@ -93,20 +107,9 @@ def deployed(way) -> dict:
     body = json.loads(expanded())
     holds = {name: known.resolve({"Condition": name}) for name in known.raw["Conditions"]}
 
-    def settled(value):
-        if isinstance(value, list):
-            return [made for item in value if (made := settled(item)) != {"Ref": "AWS::NoValue"}]
-        if not isinstance(value, dict):
-            return value
-        if set(value) == {"Fn::If"}:
-            condition, then, otherwise = value["Fn::If"]
-            return settled(then if holds[condition] else otherwise)
-        made = {name: settled(inner) for name, inner in value.items()}
-        return {name: inner for name, inner in made.items() if inner != {"Ref": "AWS::NoValue"}}
-
     for part in ("Resources", "Outputs"):
         body[part] = {
-            name: settled({key: inner for key, inner in item.items() if key != "Condition"})
+            name: settled({key: inner for key, inner in item.items() if key != "Condition"}, holds)
             for name, item in body[part].items()
             if holds.get(item.get("Condition"), True)
         }
@@ -114,6 +117,19 @@ def deployed(way) -> dict:
     for name, value in parameters.items():
         body["Parameters"][name]["Default"] = value
     return body
+
+
+def settled(value, holds):
+    """The value with each condition decided, as `holds` has it, and without what is not there then."""
+    if isinstance(value, list):
+        return [made for item in value if (made := settled(item, holds)) != {"Ref": "AWS::NoValue"}]
+    if not isinstance(value, dict):
+        return value
+    if set(value) == {"Fn::If"}:
+        condition, then, otherwise = value["Fn::If"]
+        return settled(then if holds[condition] else otherwise, holds)
+    made = {name: settled(inner, holds) for name, inner in value.items()}
+    return {name: inner for name, inner in made.items() if inner != {"Ref": "AWS::NoValue"}}
 
 
 @cache
@@ -167,6 +183,8 @@ PRETENDED = {
     "AgentFunction": "preferences-AgentFunction-abc",
     "ApiFunction": "preferences-ApiFunction-abc",
     "HistoryFunction": "preferences-HistoryFunction-abc",
+    "AgentFunctionAliaslive": f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:AgentFunction:live",
+    "ApiFunctionAliaslive": f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:ApiFunction:live",
     "HistoryFunctionChanges": "14e0db71-5d35-4eb5-b481-8945cf9d10c2",
     ("UserPool", "ProviderURL"): f"https://cognito-idp.{REGION}.amazonaws.com/{REGION}_abcDEF123",
     ("ToolGateway", "GatewayIdentifier"): "preferences-abcdefghij",
@@ -182,6 +200,8 @@ def _arn(argument):
     if isinstance(argument, str):
         return argument
     name, attribute = argument
+    if attribute == "Version":
+        return "7"
     assert attribute == "Arn", argument
     kind = template().resources[name]["Type"]
     if kind == "AWS::IAM::Role":
@@ -207,7 +227,7 @@ def asked(value, shape):
         return {name: asked(inner, shape.value) for name, inner in value.items()}
     if shape.type_name in ("integer", "long", "double", "float") and isinstance(value, str):
         return float(value) if shape.type_name in ("double", "float") else int(value)
-    return value
+    return str(value) if shape.type_name == "string" and isinstance(value, int) else value
 
 
 def request(service, operation, properties, **more) -> dict:
@@ -289,6 +309,14 @@ class TestEveryRequest:
             check("lambda", "CreateEventSourceMapping", properties)
         for name, properties in made(way, "AWS::Lambda::Permission").items():
             check("lambda", "AddPermission", properties, StatementId=name)
+
+    @MANY
+    def test_for_the_functions_and_their_versions_fits(self, way):
+        for name, properties in made(way, "AWS::Lambda::Function").items():
+            own = without(properties, "ReservedConcurrentExecutions", "Tags")  # requests of their own; a map
+            check("lambda", "CreateFunction", own, FunctionName=name)
+        for properties in made(way, "AWS::Lambda::Version").values():
+            check("lambda", "PublishVersion", properties)
 
 
 class TestSignIn:
@@ -380,7 +408,7 @@ class TestTheGateway:
         (policy,) = made("as it comes", "AWS::IAM::RolePolicy").values()
         (statement,) = policy["PolicyDocument"]["Statement"]
         assert statement["Action"] == "lambda:InvokeFunction"
-        assert statement["Resource"] == _arn(["AgentFunction", "Arn"])
+        assert statement["Resource"] == [_arn(["AgentFunction", "Arn"]), PRETENDED["AgentFunctionAliaslive"]]
 
     def test_can_be_done_without(self):
         assert not made("without agents", "AWS::BedrockAgentCore::Gateway")
@@ -420,14 +448,15 @@ class TestTheClassicAgent:
         assert one["Description"] != other["Description"]
 
     def test_alone_may_call_its_door_for_this_account(self):
-        (permission,) = (
+        permissions = [
             permission
             for permission in made(self.FUNCTIONS, "AWS::Lambda::Permission").values()
             if permission["Principal"] == "bedrock.amazonaws.com"
-        )
-        assert permission["FunctionName"] == PRETENDED["AgentFunction"]
-        assert permission["SourceAccount"] == ACCOUNT
-        assert permission["SourceArn"] == PRETENDED["Agent", "AgentArn"]
+        ]
+        called = {PRETENDED["AgentFunction"], PRETENDED["AgentFunctionAliaslive"]}
+        assert {permission["FunctionName"] for permission in permissions} == called
+        assert {permission["SourceAccount"] for permission in permissions} == {ACCOUNT}
+        assert {permission["SourceArn"] for permission in permissions} == {PRETENDED["Agent", "AgentArn"]}
 
     def test_may_call_its_model_and_no_other(self):
         def allowed(way):
@@ -494,6 +523,243 @@ class TestOperations:
         assert limited["ApiFunction"]["ReservedConcurrentExecutions"] == "50"
         assert limited["AgentFunction"]["ReservedConcurrentExecutions"] == "20"
         assert "ReservedConcurrentExecutions" not in limited["HistoryFunction"]
+
+
+DOORS = ("ApiFunction", "AgentFunction")
+CALLERS = ("AWS::ApiGatewayV2::Api", "AWS::BedrockAgentCore::GatewayTarget", "AWS::Bedrock::Agent")
+CALLED_BY = {"apigateway.amazonaws.com": "ApiFunction", "bedrock.amazonaws.com": "AgentFunction"}
+
+
+def mentions(value, way) -> set[str]:
+    """The ARNs of the doors, with an alias or without, anywhere in what a resource is made with."""
+    text = json.dumps(filled_in(value, template(way).resolve))
+    return set(re.findall(rf"{REGION}:{ACCOUNT}:function:(?:{'|'.join(DOORS)})(?::\w+)?", text))
+
+
+class TestSnapshots:
+    WITH, WITHOUT = "with everything", "with a classic agent by function details"
+
+    def test_are_not_made_unless_asked_for(self):
+        def applied(way):
+            return {f["SnapStart"]["ApplyOn"] for f in doors(way).values()}
+
+        def doors(way):
+            return {name: made(way, "AWS::Lambda::Function")[name] for name in DOORS}
+
+        assert applied(self.WITHOUT) == {"None"}
+        assert applied(self.WITH) == {"PublishedVersions"}
+
+    def test_are_for_those_that_somebody_waits_for(self):
+        assert "SnapStart" not in made(self.WITH, "AWS::Lambda::Function")["HistoryFunction"]
+        assert not [name for name in made(self.WITH, "AWS::Lambda::Alias") if name.startswith("History")]
+
+    @pytest.mark.parametrize(("way", "suffix"), [(WITH, ":live"), (WITHOUT, "")])
+    def test_are_what_every_caller_calls_where_there_are_any(self, way, suffix):
+        body = deployed(way)
+        callers = {
+            name: mentions(resource, way)
+            for name, resource in body["Resources"].items()
+            if resource["Type"] in CALLERS
+        }
+        called = {door: {f"{REGION}:{ACCOUNT}:function:{door}{suffix}"} for door in DOORS}
+        assert callers == {
+            "Api": called["ApiFunction"],
+            "ToolTarget": called["AgentFunction"],
+            "Agent": called["AgentFunction"],
+        }
+        assert mentions(body["Outputs"]["AgentFunctionArn"], way) == called["AgentFunction"]
+
+    @pytest.mark.parametrize("way", [WITH, WITHOUT])
+    def test_leave_no_caller_out(self, way):
+        """Whoever calls a door in future has to be added to the test above."""
+        naming = {
+            resource["Type"]
+            for resource in deployed(way)["Resources"].values()
+            if mentions(resource, way) or any(f'"{door}"' in json.dumps(resource) for door in DOORS)
+        }
+        assert naming == {
+            *CALLERS,
+            "AWS::CloudWatch::Alarm",  # metrics of a function are those of all its versions
+            "AWS::IAM::RolePolicy",
+            "AWS::Lambda::Alias",
+            "AWS::Lambda::Permission",
+            "AWS::Lambda::Version",
+        }
+
+    @MANY
+    def test_are_let_in_beside_the_function_so_that_nobody_is_turned_away_by_a_change(self, way):
+        permissions = made(way, "AWS::Lambda::Permission").values()
+        for principal in {permission["Principal"] for permission in permissions}:
+            door = CALLED_BY[principal]
+            called = {p["FunctionName"] for p in permissions if p["Principal"] == principal}
+            assert called == {PRETENDED[door], PRETENDED[f"{door}Aliaslive"]}
+
+    def test_are_gone_with_their_version(self):
+        resources = deployed(self.WITH)["Resources"].values()
+        versions = [resource for resource in resources if resource["Type"] == "AWS::Lambda::Version"]
+        assert len(versions) == len(DOORS)
+        for version in versions:
+            assert version["DeletionPolicy"] == "Delete"
+            assert "UpdateReplacePolicy" not in version
+
+
+STARTED = """
+import json, os, sys
+
+connected = []
+sys.addaudithook(lambda event, given: connected.append(given[1]) if event == "socket.connect" else None)
+
+import preferences.agent, preferences.api
+from preferences.model import new_id
+from preferences.repository.client import dynamodb_client
+
+at_first = list(connected)
+
+
+def restored() -> str:
+    key = dynamodb_client()._request_signer._credentials.get_frozen_credentials().access_key
+    return f"{key} {new_id()}"
+
+
+ids = []
+for _ in range(2):  # a fork has all the memory of its parent, as a start from a snapshot has
+    reader, writer = os.pipe()
+    if not os.fork():
+        os.write(writer, restored().encode())
+        os._exit(0)
+    ids.append(os.read(reader, 1000).decode())
+print(json.dumps({"connected": at_first, "restored": ids}))
+"""
+
+
+@pytest.fixture(scope="module")
+def issued():
+    """The port where credentials are, as for a snapshot: the first are over soon, later ones are not."""
+    keys = []
+
+    class Issuer(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"  # which keeps a connection that its other end does not close
+
+        def do_GET(self):
+            keys.append(f"KEY{len(keys)}")
+            minutes = 60 if len(keys) > 1 else 1
+            body = {
+                "AccessKeyId": keys[-1],
+                "SecretAccessKey": "pretended",
+                "Token": "pretended",
+                "Expiration": (datetime.now(UTC) + timedelta(minutes=minutes)).isoformat(),
+            }
+            answer = json.dumps(body).encode()
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(answer)))
+            self.end_headers()
+            self.wfile.write(answer)
+
+        def log_message(self, *_):
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Issuer)
+    Thread(target=server.serve_forever, daemon=True).start()
+    yield server.server_port
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture(scope="module")
+def started(issued):
+    """What a door's process holds after its start, and what two starts from its memory do."""
+    variables = {
+        "PATH": os.environ["PATH"],
+        "PYTHONPATH": str(ROOT / "functions"),
+        "AWS_LAMBDA_RUNTIME_API": "127.0.0.1:9",  # as on Lambda; nobody answers
+        "AWS_REGION": REGION,
+        "AWS_DEFAULT_REGION": REGION,
+        "AWS_CONTAINER_CREDENTIALS_FULL_URI": f"http://127.0.0.1:{issued}/",
+        "AWS_CONTAINER_AUTHORIZATION_TOKEN": "pretended",
+    }
+    command = [sys.executable, "-c", STARTED]
+    ran = subprocess.run(command, env=variables, stdout=subprocess.PIPE, check=True, timeout=60)
+    return json.loads(ran.stdout)
+
+
+class TestWhatASnapshotHolds:
+    def test_is_no_connection_but_the_one_that_brought_credentials(self, started, issued):
+        # To the Runtime API, which is in the same sandbox: the snapshot has both ends.
+        assert started["connected"] == [["127.0.0.1", issued]]
+
+    def test_is_no_id_that_two_starts_would_share(self, started):
+        one, other = (text.split()[1] for text in started["restored"])
+        assert one != other
+
+    def test_is_no_credential_that_would_be_used_when_it_is_over(self, started):
+        assert sorted(text.split()[0] for text in started["restored"]) == ["KEY1", "KEY2"]
+
+
+class TestVersions:
+    """A parameter's new value makes a version, where it is one of the function; and no other parameter does.
+
+    SAM doesn't see to it, and Lambda refuses to publish the same twice.
+    """
+
+    UNSEEN: ClassVar = {"SignInAuthorizeUrl", "SignInTokenUrl", "SignInScope", "SignOutUrl"}
+    """They would not fit into a description; docs/operating.md says so."""
+    OTHERWISE: ClassVar = {
+        "PageUrl": "https://other.example",
+        "Issuer": "https://other.example",
+        "Audience": "other",
+        "SignInAuthorizeUrl": "https://other.example/authorize",
+        "SignInTokenUrl": "https://other.example/token",
+        "SignInClientId": "other",
+        "SignInScope": "other",
+        "SignOutUrl": "https://other.example/logout",
+        "AllowedOrigins": "https://other.example",
+        "GatewayDiscoveryUrl": "https://other.example/.well-known/openid-configuration",
+        "GatewayClients": "other",
+        "AgentModel": "amazon.nova-lite-v1:0",
+        "AgentModelGeography": "eu",
+        "ApiConcurrency": "7",
+        "AgentConcurrency": "7",
+        "AlarmTopic": f"arn:aws:sns:{REGION}:{ACCOUNT}:other",
+    }
+
+    @pytest.mark.parametrize("door", DOORS)
+    @pytest.mark.parametrize("base", [{}, OWN_ISSUER], ids=["own pool", "own issuer"])
+    @pytest.mark.parametrize("name", Template().raw["Parameters"])
+    def test_are_made_of_what_a_parameter_changes(self, name, base, door):
+        declared = template().raw["Parameters"][name]
+        before = base.get(name, declared["Default"])
+        others = [v for v in declared.get("AllowedValues", []) if str(v) != str(before)]
+        other = others[0] if others else self.OTHERWISE.get(name) or int(before) + 1
+        given = [base, {**base, name: str(other)}]
+        functions, versions = zip(*(self.settled(door, parameters) for parameters in given), strict=True)
+        if functions[0] == functions[1] or name in self.UNSEEN:
+            assert versions[0] == versions[1]
+        else:
+            assert versions[0] != versions[1]
+
+    @staticmethod
+    def settled(door, parameters) -> tuple[dict, str]:
+        """What of the door a version keeps, and the version's description."""
+        resolve = template_with(*parameters.items()).resolve
+        resources = json.loads(expanded())["Resources"]
+        (version,) = (
+            resource["Properties"]["Description"]
+            for resource in resources.values()
+            if resource["Type"] == "AWS::Lambda::Version"
+            and resource["Properties"]["FunctionName"] == {"Ref": door}
+        )
+        kept = without(resources[door]["Properties"], "ReservedConcurrentExecutions")
+        conditions = {name: resolve({"Condition": name}) for name in template().raw["Conditions"]}
+        return filled_in(settled(kept, conditions), resolve), filled_in(settled(version, conditions), resolve)
+
+    @pytest.mark.parametrize("door", DOORS)
+    def test_are_made_of_everything_that_is_written_otherwise(self, door):
+        assert template().resources[door]["Properties"]["AutoPublishAliasAllProperties"] is True
+
+    @pytest.mark.parametrize("door", DOORS)
+    def test_are_described_in_no_more_than_fits(self, door):
+        longest = {"SignInClientId": "c" * template().raw["Parameters"]["SignInClientId"]["MaxLength"]}
+        assert len(self.settled(door, OWN_ISSUER | longest)[1]) < 256
 
 
 class TestWhatIsAskedForTogether:
