@@ -1,11 +1,18 @@
 """template.yaml keeps what the design promises about who may do what, and what is never lost."""
 
 import json
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
 from typing import ClassVar
 
 import pytest
 
 from infra.template import Template
+
+OPERATING = Path(__file__).parent.parent / "docs/operating.md"
 
 PUBLIC = {
     "GET /",
@@ -299,6 +306,111 @@ class TestTheHistorysSource:
         assert "BucketEncryption" in bucket["Properties"]
         (rule,) = bucket["Properties"]["LifecycleConfiguration"]["Rules"]
         assert rule["ExpirationInDays"] == {"Ref": "HistoryDays"}
+
+
+AWS = """#!/usr/bin/env python3
+import json, shutil, sys
+from pathlib import Path
+
+here = Path(__file__).parent
+match sys.argv[1:]:
+    case ["s3", "sync", "s3://failed", folder]:
+        shutil.copytree(here / "bucket", folder)
+    case ["s3", "rm", address]:
+        (here / "bucket" / address.removeprefix("s3://failed/")).unlink()
+    case ["lambda", "invoke", "--function-name", "history", *_, payload, answer]:
+        event = json.loads(Path(payload.removeprefix("file://")).read_text())
+        with (here / "taken").open("a") as taken:
+            print(json.dumps(event), file=taken)
+        names = {record["eventName"] for record in event["Records"]}
+        answers = {"MODIFY": {"batchItemFailures": []}, "FAULT": {"errorMessage": "timed out"}}
+        failed = {"batchItemFailures": [{"itemIdentifier": "1"}]}
+        Path(answer).write_text(json.dumps(answers.get(names.pop(), failed)))
+    case unknown:
+        sys.exit(f"no such command: {unknown}")
+"""
+
+
+@pytest.mark.skipif(shutil.which("jq") is None, reason="jq is not installed")
+class TestWhatTheHistoryGaveUp:
+    """As docs/operating.md has it put back, with an AWS of one bucket and one function."""
+
+    EVENTS: ClassVar = [
+        {"Records": [{"eventName": name, "dynamodb": {"NewImage": {"title": {"S": "Größe \\n 5"}}}}]}
+        for name in ("MODIFY", "REFUSED", "MODIFY", "FAULT")
+    ]
+
+    @pytest.fixture
+    def put_back(self, tmp_path):
+        folder = tmp_path / "bucket/aws/lambda/14e0db71/shardId-00000001/2026/11/30"
+        folder.mkdir(parents=True)
+        for n, event in enumerate(self.EVENTS):
+            record = {
+                "requestContext": {"condition": "RetryAttemptsExhausted", "approximateInvokeCount": 11},
+                "responseContext": {"statusCode": 200, "executedVersion": "$LATEST", "functionError": None},
+                "version": "1.0",
+                "timestamp": "2026-11-30T22:08:31.123Z",
+                "DDBStreamBatchInfo": {"shardId": "shardId-00000001", "batchSize": 1},
+                "payload": json.dumps(event),
+            }
+            (folder / f"2026-11-30T22.08.31-{n}").write_text(json.dumps(record))
+        aws = tmp_path / "aws"
+        aws.write_text(AWS)
+        aws.chmod(0o755)
+        text = OPERATING.read_text("utf-8")
+        [script] = [
+            block
+            for block in re.findall(r"^```sh\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+            if "s3 sync" in block
+        ]
+        run = subprocess.run(
+            ["bash", "-euo", "pipefail", "-c", script],
+            env={
+                "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}",
+                "FailedChangesBucket": "failed",
+                "HistoryFunctionName": "history",
+            },
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        taken = [json.loads(line) for line in (tmp_path / "taken").read_text().splitlines()]
+        return run.stdout, taken, sorted(path.name for path in folder.iterdir())
+
+    def test_is_handed_over_as_it_was(self, put_back):
+        _, taken, _ = put_back
+        assert taken == self.EVENTS
+
+    def test_stays_in_the_bucket_until_it_is_taken(self, put_back):
+        said, _, left = put_back
+        assert left == ["2026-11-30T22.08.31-1", "2026-11-30T22.08.31-3"]
+        assert [line.rpartition("-")[2] for line in said.splitlines()] == ["1", "3"]
+
+
+class TestTheHandbook:
+    def test_names_every_parameter(self, template):
+        text = OPERATING.read_text("utf-8")
+        assert [name for name in template.raw["Parameters"] if not re.search(rf"\b{name}\b", text)] == []
+
+    def test_has_a_first_look_for_every_alarm(self, template):
+        text = OPERATING.read_text("utf-8")
+        for name in template.of_type("AWS::CloudWatch::Alarm"):
+            kind = re.sub(r"^(Api|Agent|History)", "…", name)
+            assert re.search(rf"^\| .*({name}|{kind}).* \|", text, re.MULTILINE), name
+
+    def test_says_no_default_otherwise(self, template):
+        _, _, text = OPERATING.read_text("utf-8").partition("\n### Parameters\n")
+        rows = re.findall(r"^\| (\w+(?:, \w+)*) \| (.+?) \|", text.partition("\n## ")[0], re.MULTILINE)
+        stated = {
+            name: value
+            for names, values in rows
+            for name, value in zip(names.split(", "), values.split(", "), strict=False)
+            if name in template.raw["Parameters"]
+        }
+        assert len(stated) > 15
+        for name, value in stated.items():
+            assert value == str(template.raw["Parameters"][name]["Default"] or value), name
 
 
 class TestParameters:
