@@ -20,6 +20,7 @@ from preferences.model import Caller, Draft
 from preferences.repository import client as repository_client
 from preferences.repository import open_repository
 from preferences.tools import TOOLS
+from tests.wire import kind_of
 
 THREAD, ADA = "trip-2026", "ada"
 SESSION = {"thread_id": THREAD}
@@ -124,16 +125,16 @@ class Agent:
         self.errors = {}
 
     def break_table(self, status, error, *operations):
-        """From now on DynamoDB answers these operations with this error."""
+        """From now on DynamoDB answers these operations with this error; a voiding is an operation apart."""
         parsed = {
             "Error": {"Code": error, "Message": "secret"},
             "ResponseMetadata": {"HTTPStatusCode": status},
         }
         self.errors |= dict.fromkeys(operations, (SimpleNamespace(status_code=status), parsed))
 
-    def before_call(self, model, **_):
+    def before_call(self, model, params, **_):
         self.calls[model.name] += 1
-        return self.errors.get(model.name)
+        return self.errors.get(kind_of(model.name, params["body"]))
 
     def send(self, event, client_context=None):
         self.answer = handler(event, self.make_context(timeout=60, client_context=client_context))

@@ -23,6 +23,7 @@ from preferences.api import door, files, handler, openapi, problems, views
 from preferences.api.http import MAX_BODY, make_cursor
 from preferences.api.routes import ROUTES
 from preferences.repository import client as repository_client
+from tests.wire import kind_of
 
 ROOT = Path(__file__).parent.parent
 THREAD = "trip-2026"
@@ -157,15 +158,21 @@ def log():
 
 @pytest.fixture
 def broken_table(api):
-    """broken_table(status, code, *operations): these operations are answered with this error, unexecuted."""
+    """broken_table(status, code, *operations): these operations are answered with this error, unexecuted.
+
+    A voiding is an operation apart.
+    """
 
     def break_it(status, code, *operations):
         metadata = {"HTTPStatusCode": status, "RequestId": "1", "HTTPHeaders": {}, "RetryAttempts": 0}
         parsed = {"Error": {"Code": code, "Message": "secret"}, "ResponseMetadata": metadata}
-        for operation in operations:
-            repository_client.dynamodb_client().meta.events.register(
-                f"before-call.dynamodb.{operation}", lambda **_: (AWSResponse("", status, {}, None), parsed)
-            )
+
+        def answer(model, params, **_):
+            if kind_of(model.name, params["body"]) in operations:
+                return AWSResponse("", status, {}, None), parsed
+            return None
+
+        repository_client.dynamodb_client().meta.events.register("before-call.dynamodb", answer)
 
     yield break_it
     repository_client.dynamodb_client.cache_clear()

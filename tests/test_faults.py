@@ -20,6 +20,7 @@ from tests.proof import tried
 from tests.support import ADA, AGENT, EVE, drafts, row
 from tests.wire import (
     arrives_late,
+    arrives_twice,
     error,
     followed_by,
     hangs,
@@ -189,12 +190,20 @@ LOST = {
     "503": error(503, "ServiceUnavailable"),
     "a proxy's 502": says(502, b"<html>Bad Gateway</html>", after=False),
     "a proxy's page with 200": says(200, b"<html>Sign in</html>", after=False),
+    "a proxy's 204": says(204, b"", after=False),
+    "a proxy's way to sign in": says(302, b"", after=False),
+    "a proxy's 400": says(400, b"<html>Bad Request</html>", after=False),
+    "a proxy's 408": says(408, b"", after=False),
+    "a proxy's 429 in JSON": says(429, b'{"message": "slow down"}', after=False),
 }
 APPLIED = {
     "reset after the commit": resets(after=True),
     "500 after the commit": error(500, "InternalServerError", after=True),
     "503 after the commit": error(503, "ServiceUnavailable", after=True),
     "a proxy's 504 after the commit": says(504, b""),
+    "a proxy's 408 after the commit": says(408, b""),
+    "a proxy's 201 after the commit": says(201, b""),
+    "an answer of something else": says(200, b'{"message": "ok"}'),
     "answer cut off": is_cut_off,
 }
 GARBLED = {
@@ -363,11 +372,12 @@ class TestAWriteThatNobodyHeardOfAgain:
         assert wire.seen["UpdateItem"] == 1
         assert store.titles(thread_id) == ["X"]
 
+    @pytest.mark.parametrize("fault", [resets(after=True), arrives_twice], ids=["reset", "sent twice"])
     @every_write
-    def test_and_that_was_applied_is_known_whatever_it_was(self, store, wire, repo, write):
+    def test_and_that_was_applied_is_known_whatever_it_was(self, store, wire, repo, write, fault):
         thread_id = write.begin(store)
         before = (store.item(thread_id) or {"revision": 0})["revision"]
-        wire.fail(write.operation, resets(after=True))
+        wire.fail(write.operation, fault)
         write.ask(repo, thread_id)
         item = store.item(thread_id)
         assert write.applied(item)
@@ -416,6 +426,31 @@ class TestAWriteThatNobodyHeardOfAgain:
         arrival.now()
         reports = store.other.remove_preferences(thread_id, [1], AGENT).reports
         assert [report.outcome for report in reports] == ["locked"]
+
+    @pytest.mark.parametrize("fault", LOST.values(), ids=LOST.keys())
+    def test_leaves_nothing_in_a_strangers_thread(self, store, wire, repo, fault):
+        """She could push out of it what its owner has voided."""
+        thread_id = store.thread("A", locked=("A",))
+        before = store.item(thread_id)
+        wire.fail("UpdateItem", fault)
+        with pytest.raises(OutcomeUnknown) as refusal:
+            repo.set_lock(thread_id, "A", EVE, locked=False)
+        assert refusal.value.thread is None
+        assert store.item(thread_id) == before
+
+    def test_shows_no_list_where_it_may_still_arrive(self, store, wire, repo):
+        thread_id = store.thread("A", locked=("A",))
+        wire.fail("UpdateItem", resets(after=False))
+        wire.fail("Void", *[error(500, "InternalServerError")] * 100)
+        with pytest.raises(OutcomeUnknown) as refusal:
+            repo.set_lock(thread_id, "A", ADA, locked=False)
+        assert refusal.value.thread is None
+
+    def test_is_not_begun_without_the_time_to_look_for_it_and_to_void_it(self, store, wire, in_time):
+        thread_id = store.thread("A", locked=("A",))
+        with pytest.raises(Busy):
+            in_time(2.9 * TIME_OUT).set_lock(thread_id, "A", ADA, locked=False)
+        assert not wire.seen
 
     @pytest.mark.parametrize("fault", [*LOST.values(), error(400, "ThrottlingException")])
     def test_is_voided_even_if_voiding_fails_at_first(self, store, wire, hasty, arrival, fault):
@@ -536,7 +571,7 @@ class TestAWriteThatNobodyHeardOfAgain:
         wire.fail("UpdateItem", resets(after=True))
         wire.fail("GetItem", *[error(500, "InternalServerError")] * 100)
         with pytest.raises(OutcomeUnknown) as refusal:
-            in_time(3 * TIME_OUT).edit_preference(thread_id, "A", {"title": "X"}, ADA)
+            in_time(4 * TIME_OUT).edit_preference(thread_id, "A", {"title": "X"}, ADA)
         assert refusal.value.thread is None
         assert wire.seen["UpdateItem"] == 1
         assert store.titles(thread_id) == ["X"]

@@ -38,6 +38,10 @@ class TestAdmission:
         thread = a_thread("A")
         assert admit(thread, caller) is thread
 
+    def test_is_refused_to_a_strangers_agent_also_where_a_hand_has_set_the_revision_to_nought(self):
+        with pytest.raises(ThreadNotFound):
+            admit(a_thread("A", revision=0), EVES_AGENT)
+
     @pytest.mark.parametrize("caller", [EVE, EVES_AGENT], ids=["a stranger", "a stranger's agent"])
     def test_is_refused_to_anybody_else(self, caller):
         with pytest.raises(ThreadNotFound):

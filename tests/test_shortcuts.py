@@ -185,7 +185,7 @@ class TestAnAnswerReadAsJson:
     def test_that_is_garbled_is_an_error_and_no_empty_answer(self, operation, body):
         assert outcome(shortcut(), operation, body=body) == (
             "ResponseParserError",
-            "the answer is not a JSON object",
+            "the answer is not DynamoDB's",
         )
 
     @pytest.mark.parametrize(

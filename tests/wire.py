@@ -74,7 +74,7 @@ class Wire:
 
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
-                operation = _name(self.headers["X-Amz-Target"].rpartition(".")[2], body)
+                operation = kind_of(self.headers["X-Amz-Target"].rpartition(".")[2], body)
                 exchange = Exchange(self, operation, body, upstream)
                 # The client may be gone by the time that it is answered.
                 with contextlib.suppress(BrokenPipeError, ConnectionResetError, TimeoutError):
@@ -113,7 +113,8 @@ class Wire:
         return waiting.popleft()
 
 
-def _name(operation: str, body: bytes) -> str:
+def kind_of(operation: str, body: bytes | str) -> str:
+    """The operation; "Void" for an UpdateItem that voids another."""
     names = json.loads(body).get("ExpressionAttributeNames", {}).values()
     return "Void" if operation == "UpdateItem" and "revision" not in names else operation
 
@@ -209,6 +210,12 @@ def arrives_late(go: threading.Event, arrived: threading.Event) -> Fault:
         exchange.cut()
 
     return fault
+
+
+def arrives_twice(exchange: Exchange) -> None:
+    """What is heard is the answer to the second."""
+    exchange.forward()
+    passes(exchange)
 
 
 def is_cut_off(exchange: Exchange) -> None:

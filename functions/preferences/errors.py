@@ -140,7 +140,7 @@ class Busy(Unavailable):
 
 
 class OutcomeUnknown(Unavailable):
-    """Carries the thread as one consistent read found it after the write, or None if that failed as well."""
+    """Carries the thread on which the write can't be applied any more, or None: then it still may be."""
 
     code = "outcome_unknown"
     message = "it is unknown whether the change was stored: look at the present list before trying again"

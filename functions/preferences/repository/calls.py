@@ -2,8 +2,8 @@
 
 A read is asked for as often as time allows. A write is sent once. What was certainly not applied may be
 sent again; when that can't be known, one consistent read looks for the write's id in `last_change`. What it
-doesn't settle is told as unknown, but not before the write is voided, since it may still be on its way (a
-thread's first write can't be: there is no item yet to note it on):
+doesn't settle is told as unknown. Since it may still be on its way, it is voided, and only then is the list
+shown with that. (A thread's first write can't be voided: there is no item yet to note it on.)
 
     user   unlocks #2                     nobody answers; the read finds #2 locked
            voids that unlock              told: unknown, and #2 is locked
@@ -18,7 +18,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from preferences import rules
-from preferences.errors import Busy, OutcomeUnknown, PreferencesError, ThreadNotFound
+from preferences.errors import Busy, OutcomeUnknown, PreferencesError
 from preferences.model import Caller, Change, Thread
 from preferences.repository.client import CALL_SECONDS, Verdict, verdict
 from preferences.repository.expressions import Expressions
@@ -34,6 +34,9 @@ LONGEST_PAUSE = 0.5
 
 # The system's own chance: functions that were started from one snapshot would all pause alike otherwise.
 _random = random.SystemRandom()
+
+WRITE = 3
+"""Calls that there must be time for before one is sent: the read and the voiding that may have to follow."""
 
 MAX_VOIDED = 20 * 32
 """Characters of the ids that are remembered as voided: twenty writes that nobody heard of again."""
@@ -85,10 +88,10 @@ class Calls:
     def has_time(self, *, calls: int) -> bool:
         return self._seconds_left() >= calls * CALL_SECONDS
 
-    def ask(self, call: Callable[[], Any]) -> Any:
-        """The answer to a call that may be made as often as it takes."""
+    def ask(self, call: Callable[[], Any], *, calls: int = 1) -> Any:
+        """The answer to a call that may be made as often as it takes, with time for so many calls."""
         reason: Exception = Busy()
-        for _ in self.tries(calls=1):
+        for _ in self.tries(calls=calls):
             try:
                 return call()
             except PreferencesError:
@@ -164,7 +167,11 @@ class Calls:
         except Exception as error:
             match verdict(error):
                 case Verdict.REFUSED:
-                    raise Refused(thread_id, getattr(error, "response", {}).get("Item")) from None
+                    item = getattr(error, "response", {}).get("Item")
+                    refusal = Refused(thread_id, item)
+                    if _is_latest(change, refusal.head):  # something on the way has sent it twice
+                        return with_rows(refusal.head, item)
+                    raise refusal from None
                 case Verdict.NOT_APPLIED:
                     raise NotApplied from None
                 case Verdict.UNKNOWN | Verdict.GARBLED:
@@ -180,17 +187,16 @@ class Calls:
     def _settle(self, thread_id: str, change: Change, caller: Caller) -> Thread:
         """After a write of which nobody heard again: the thread, if its latest change is that write."""
         try:
-            thread: Thread = self.ask(lambda: read_thread(thread_id, self._item(thread_id)))
-        except Exception:
-            raise OutcomeUnknown(None) from None
-        with suppress(Exception):  # the table is out of reach again; told as unknown all the same
-            thread = self._void(thread, change)
-        if _is_latest(change, thread):
-            return thread
-        try:
-            raise OutcomeUnknown(rules.admit(thread, caller))
-        except ThreadNotFound:
-            raise OutcomeUnknown(None) from None
+            thread: Thread = self.ask(lambda: read_thread(thread_id, self._item(thread_id)), calls=2)
+            # A stranger's write can't be applied, and nothing of hers is written here either.
+            if caller.owner is None or caller.owner == (thread.owner or thread.deleted_by):
+                thread = self._void(thread, change)
+            if _is_latest(change, thread):
+                return thread
+            voided = rules.admit(thread, caller) if change.id in thread.voided else None
+        except Exception:  # out of reach again, or out of time: it may still arrive
+            voided = None
+        raise OutcomeUnknown(voided)
 
     def _void(self, thread: Thread, change: Change) -> Thread:
         """The thread, on which the write can't be applied any more; unless that is what was done last.
@@ -224,7 +230,7 @@ class Calls:
 
 
 def _admitted(head: Thread, item: Item | None, caller: Caller) -> Thread:
-    """The thread with its rows. Whose it is comes first: a stranger can't tell by the time how long it is."""
+    """The thread with its rows. Whose it is comes first, so that the time tells a stranger little of it."""
     return with_rows(rules.admit(head, caller), item)
 
 

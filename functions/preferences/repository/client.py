@@ -60,6 +60,8 @@ def verdict(error: Exception) -> Verdict:
             return Verdict.REFUSED
         if code in _NOT_APPLIED:
             return Verdict.NOT_APPLIED
+        if status < 500 and (not code or code.isdigit()):
+            return Verdict.GARBLED  # botocore puts the status where no code is: it isn't DynamoDB that speaks
         return Verdict.UNKNOWN if status >= 500 or code == "InternalServerError" else Verdict.FAULT
     if isinstance(error, EndpointConnectionError | ConnectTimeoutError):
         return Verdict.NOT_APPLIED  # no connection, so nothing was sent

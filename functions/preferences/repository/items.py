@@ -106,7 +106,7 @@ def read_head(thread_id: str, item: Item | None) -> Thread:
 
 
 def with_rows(head: Thread, item: Item | None) -> Thread:
-    """Rows are read tolerantly: one row that an older version left odd must not hide the others."""
+    """Rows are read tolerantly: what an older version left out of one must not hide the others."""
     if item is None or "preferences" not in item:
         return head
     rows = [_row(preference_id, fields) for preference_id, fields in plain(item["preferences"]).items()]

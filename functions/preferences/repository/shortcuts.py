@@ -48,21 +48,21 @@ def read_as_json(
 
     botocore rebuilds it value by value after its shape, in case that one is a date or bytes. Here none is,
     and that is most of the work on a list. Refusals are left to botocore, but for the item in them. What is
-    no answer at all is an error; botocore would take it for an empty one, which to a GetItem means that there
-    is no such item.
+    no answer of DynamoDB's is an error; botocore would take it for an empty one, which to a GetItem means
+    that there is no such item.
     """
     try:
         answer = json.loads(response_dict["body"])
     except (ValueError, RecursionError):
         answer = None
-    if response_dict["status_code"] != 200:
+    if response_dict["status_code"] >= 300:
         if isinstance(answer, dict) and isinstance(answer.get("Item"), dict):
             customized_response_dict["Item"] = answer.pop("Item")
             response_dict["body"] = json.dumps(answer).encode()
         return
-    if not isinstance(answer, dict):
-        raise ResponseParserError("the answer is not a JSON object")
     known = operation_model.output_shape.members
+    if not isinstance(answer, dict) or (answer and not answer.keys() & known.keys()):
+        raise ResponseParserError("the answer is not DynamoDB's")
     customized_response_dict.update(
         {name: value for name, value in answer.items() if name in known and value is not None}
     )

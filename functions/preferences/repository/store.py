@@ -41,7 +41,7 @@ from preferences.model import (
     Thread,
     new_id,
 )
-from preferences.repository.calls import Calls, NotApplied, Refused
+from preferences.repository.calls import WRITE, Calls, NotApplied, Refused
 from preferences.repository.client import dynamodb_client, history_days, table_name
 from preferences.repository.expressions import Expressions
 from preferences.repository.history import History
@@ -104,7 +104,7 @@ class PreferenceRepository:
         user = _user(caller)
         change = _change(caller, "register")
         new = Thread(thread_id=thread_id, owner=user, revision=1, last_change=change)
-        for _ in self._calls.tries(calls=2):
+        for _ in self._calls.tries(calls=WRITE):
             try:
                 return self._calls.create(new, change, caller), True
             except NotApplied:
@@ -125,7 +125,7 @@ class PreferenceRepository:
         """Leaves a tombstone: no owner, no rows, the next revision. The history goes when it is read."""
         change = _change(caller, "delete")
         expires_at = int(time.time()) + (history_days() + 1) * 86400
-        for _ in self._calls.tries(calls=2):
+        for _ in self._calls.tries(calls=WRITE):
             write = Expressions()
             write.require_owner(_user(caller))
             write.put("deleted_by", caller.owner)
@@ -240,7 +240,7 @@ class PreferenceRepository:
         text = cast(Fields, {name: value for name, value in fields.items() if name != "locked"})
         change = _change(caller, "edit" if text else "lock" if fields["locked"] else "unlock")
         row: Preference | None = None
-        for _ in self._calls.tries(calls=2):
+        for _ in self._calls.tries(calls=WRITE):
             write = Expressions()
             write.require_owner(_user(caller))
             write.require_row(preference_id)
@@ -279,7 +279,7 @@ class PreferenceRepository:
     ) -> Thread:
         """Removes one row, locked or not. Raises PreferenceNotFound and PreconditionFailed."""
         change = _change(caller, "remove")
-        for _ in self._calls.tries(calls=2):
+        for _ in self._calls.tries(calls=WRITE):
             write = Expressions()
             write.require_owner(_user(caller))
             write.require_row(preference_id)
@@ -336,7 +336,7 @@ class PreferenceRepository:
             nonlocal entry
             if entry is None:
                 entry = self.history.find(now, revision)
-                if not self._calls.has_time(calls=2):  # it may have taken what the write needs
+                if not self._calls.has_time(calls=WRITE):  # it may have taken what the write needs
                     raise Busy
             return rules.plan_undo(now, entry, write)
 
@@ -350,7 +350,7 @@ class PreferenceRepository:
     ) -> Written:
         first = now = self._calls.read(thread_id, caller)
         change = _change(caller, action)
-        for _ in self._calls.tries(calls=2):
+        for _ in self._calls.tries(calls=WRITE):
             revision = now.revision + 1
             plan = planner(first, now, rules.Write(revision=revision, actor=caller.actor, at=change.at))
             if not plan.puts and not plan.drops:

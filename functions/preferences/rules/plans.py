@@ -51,7 +51,7 @@ def admit(thread: Thread, caller: Caller) -> Thread:
     A thread that is not stored is an empty list to an agent who comes with a user's id, since its first
     addition registers it. A tombstone is never that: only its former owner brings it back.
     """
-    if thread.revision == 0 and caller.actor == "agent" and caller.owner is not None:
+    if thread.revision == 0 and thread.owner is None and caller.actor == "agent" and caller.owner is not None:
         return thread
     trusted = caller.actor == "agent" and caller.owner is None
     if thread.owner is not None and (trusted or thread.owner == caller.owner):
