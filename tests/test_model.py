@@ -29,6 +29,7 @@ from preferences.model import (
     reasoning,
     strict_json,
 )
+from preferences.model.text import shorten
 from tests.support import a_thread
 
 FAMILY = "👨‍👩‍👧‍👦"
@@ -579,10 +580,21 @@ class TestHiddenText:
     def test_is_not_what_scripts_and_emoji_need(self, text):
         assert parse(Draft, {"title": text}).title == unicodedata.normalize("NFC", text)
 
-    def test_is_refused_before_it_costs_quadratic_time(self):
-        marks = "\u0301" * 2000 + "\u0323" * 2000
+    @pytest.mark.parametrize("marks", ["\u0301\u0323" * 2000, "\u0f73" * 3900], ids=ascii)
+    def test_is_refused_before_it_costs_quadratic_time(self, marks):
         started = time.process_time()
         for _ in range(50):
             with pytest.raises(InvalidInput):
                 parse(Draft, {"title": "a", "subtitle": marks})
         assert time.process_time() - started < 1
+
+    def test_of_a_remark_is_left_out_where_it_would_cost_quadratic_time(self):
+        started = time.process_time()
+        for marks in ("\u0301\u0323" * 2000, "\u0f73" * 3900):
+            assert shorten(f"Ada said so{marks}", 500) == "Ada said so"
+        assert time.process_time() - started < 0.1
+
+    def test_is_refused_in_the_form_that_would_be_stored(self):
+        """The Kelvin sign becomes a K, after which a selector selects nothing."""
+        with pytest.raises(InvalidInput, match="variation selector"):
+            parse(Draft, {"title": "\u212a\ufe0f"})

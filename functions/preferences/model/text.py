@@ -60,11 +60,12 @@ def normalise(text: str, limit: int) -> str:
     """
     if len(text) <= limit * _SHRINK:
         text = _BREAKS.sub(" ", text)
+        if _longest_run_of_marks(text) > MAX_MARKS:
+            raise PydanticCustomError("text_forbidden", "must not hold so many combining marks in a row")
+        text = unicodedata.normalize("NFC", text)
         if found := _FORBIDDEN.search(_TAG_FLAG.sub("\U0001f3f4", text)):
             raise PydanticCustomError("text_forbidden", "{reason}", {"reason": _refusal(found)})
-        if not text.isascii() and _longest_run_of_marks(text) > MAX_MARKS:
-            raise PydanticCustomError("text_forbidden", "must not hold so many combining marks in a row")
-        text = unicodedata.normalize("NFC", text).strip()
+        text = text.strip()
     if len(text) > limit:
         raise PydanticCustomError(
             "text_too_long", "must be at most {limit} characters, shorten it", {"limit": limit}
@@ -85,16 +86,23 @@ def one_line(text: str) -> str:
 def shorten(text: str, limit: int) -> str:
     """A remark rather than a preference: made storable instead of refused, and cut at `limit` code points."""
     text = text[: limit * _SHRINK]
+    if _longest_run_of_marks(text) > MAX_MARKS:
+        text = "".join(c for c in text if not _is_mark(c))
     text = _FORBIDDEN.sub(" ", _BREAKS.sub(" ", text))
     return unicodedata.normalize("NFC", text).strip()[:limit].strip()
 
 
 def _longest_run_of_marks(text: str) -> int:
     longest = run = 0
-    for c in text:
-        run = run + 1 if unicodedata.combining(c) else 0
+    for c in "" if text.isascii() else text:
+        run = run + 1 if _is_mark(c) else 0
         longest = max(longest, run)
     return longest
+
+
+def _is_mark(c: str) -> bool:
+    """Also the three marks that are none by their class, but come apart into two that are."""
+    return unicodedata.combining(c) != 0 or c in "\u0f73\u0f75\u0f81"
 
 
 def _refusal(found: re.Match[str]) -> str:
