@@ -41,8 +41,8 @@ export async function finishSignIn(settings) {
   sessionStorage.removeItem(ATTEMPT);
   // The code must not stay in the address, nor in the history
   history.replaceState(null, "", settings.redirect_path + (attempt?.hash ?? ""));
-  if (query.has("error")) throw new Error(`The sign-in was refused: ${query.get("error_description") ?? query.get("error")}.`);
   if (!attempt || query.get("state") !== attempt.state) throw new Error("The sign-in did not begin in this tab. Please try again.");
+  if (query.has("error")) throw new Error(`The sign-in was refused: ${query.get("error_description") ?? query.get("error")}.`);
   const response = await fetch(settings.token_url, {
     method: "POST",
     headers: { "Content-Type": "application/x-www-form-urlencoded" },
