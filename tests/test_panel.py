@@ -222,8 +222,17 @@ class TestSignIn:
 
     def test_a_refusal_of_the_issuer_is_told_as_text(self, new_page):
         page = new_page()
-        page.goto("/?error=access_denied&error_description=<img src=x onerror=alert(1)>")
+        page.goto("/")
+        attempt = json.dumps({"state": "asked", "verifier": "v", "hash": ""})
+        page.evaluate("attempt => sessionStorage.setItem('sign-in.attempt', attempt)", attempt)
+        page.goto("/?state=asked&error=access_denied&error_description=<img src=x onerror=alert(1)>")
         expect(page.get_by_role("alert")).to_contain_text("<img src=x onerror=alert(1)>")
+
+    def test_a_refusal_that_answers_nothing_is_not_repeated(self, new_page):
+        page = new_page()
+        page.goto("/?state=forged&error=e&error_description=Call this number")
+        expect(page.get_by_role("alert")).to_contain_text("did not begin in this tab")
+        expect(page.get_by_text("Call this number")).to_have_count(0)
 
     def test_ends_on_the_page_where_no_issuer_can_be_asked(self, new_page, stack):
         page = new_page()
