@@ -8,6 +8,7 @@ import subprocess
 import time
 from collections import Counter
 from dataclasses import dataclass
+from types import SimpleNamespace
 
 import boto3
 import hypothesis
@@ -20,6 +21,7 @@ from infra.local.table import PRETENDED, create_table, embedded_engine
 from infra.template import Template
 from preferences.repository import client as repository_client
 from tests.feed import Feed
+from tests.proof import PROVE
 from tests.stack import ROOT, start_stack, stop_stack
 from tests.support import Store
 
@@ -33,7 +35,21 @@ pytest.register_assert_rewrite("tests.contest")
 # The same examples every time, and no clock on a busy machine; with PROVE set, many more and new ones.
 hypothesis.settings.register_profile("quick", deadline=None, derandomize=True)
 hypothesis.settings.register_profile("prove", deadline=None, max_examples=1000, print_blob=True)
-hypothesis.settings.load_profile("prove" if os.environ.get("PROVE") else "quick")
+hypothesis.settings.load_profile("prove" if PROVE else "quick")
+
+
+def pytest_collection_modifyitems(config, items):
+    """moto is four times as slow as the second engine: what asks both the same need not do so every day."""
+    if PROVE or not _dynoxide():
+        return
+    left_out = [
+        item
+        for item in items
+        if item.get_closest_marker("one_engine")
+        and "moto" in getattr(item, "callspec", SimpleNamespace(params={})).params.values()
+    ]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if item not in left_out]
 
 
 def require(present: object, variable: str, reason: str) -> None:
@@ -116,7 +132,7 @@ def table(template, monkeypatch):
 @pytest.fixture(scope="session")
 def dynoxide():
     """The second engine's endpoint: a process of its own on loopback, ended with the session."""
-    binary = DYNOXIDE if DYNOXIDE.exists() else shutil.which("dynoxide")
+    binary = _dynoxide()
     require(binary, "REQUIRE_ENGINE", "the second engine is not installed: npm ci --prefix tests/engines")
     for _ in range(5):  # another process may take the port between the look and the start
         with socket.socket() as probe:
@@ -134,6 +150,10 @@ def dynoxide():
     yield f"http://127.0.0.1:{port}"
     process.terminate()
     process.wait(10)
+
+
+def _dynoxide() -> str | None:
+    return str(DYNOXIDE) if DYNOXIDE.exists() else shutil.which("dynoxide")
 
 
 def _listens(process, port) -> bool:
