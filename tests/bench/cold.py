@@ -18,7 +18,7 @@ from infra import build
 from tests.bench import runtime
 from tests.bench.work import people, thread, tool
 
-ROUNDS = 25
+ROUNDS = 75
 
 NOTHING = """
 def handler(event, context):
