@@ -114,7 +114,8 @@ def _capacity(found: dict[str, Any]) -> str:
 
 Calls, and capacity units read / written, by the rows of the list (titles of about 20 characters, in every
 second row a qualifier of 50). A read is consistent: 1 unit for each 4 KB; a write: 1 for each 1 KB, and the
-index when a thread comes or goes. The second engine counts as DynamoDB does.
+index when a thread comes or goes. The second engine counts as DynamoDB does, but for the stream's read, which
+asks for a part of the item: DynamoDB counts all of it, as for a list.
 
 {table(["", "calls", *(f"{size} rows" for size in sizes)], rows)}
 """
