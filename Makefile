@@ -3,7 +3,7 @@ PYTHON ?= python3
 PORT ?= 8080
 CONFIG_ENV ?= default
 # Three at a time even on two processors: the page's tests, and those of time-outs, mostly wait.
-WORKERS ?= -n 3 --dist loadfile
+WORKERS ?= -n 3 --dist loadfile --no-loadscope-reorder
 BIN := .venv/bin
 SAM = SAM_CLI_TELEMETRY=0 .venv-sam/bin/sam
 export PYTHONPATH := functions

@@ -17,6 +17,8 @@ from preferences.model import MAX_PREFERENCES, Caller, Draft, IndexedEdit
 from preferences.repository import PreferenceRepository, open_repository
 from tests.support import ADA, AGENT, BLIND, EVE, PARTIES, PLANNED, TRUSTED, drafts, edits, row
 
+pytestmark = pytest.mark.one_engine
+
 BOTH = pytest.mark.parametrize("caller", PARTIES.values(), ids=PARTIES.keys())
 
 
