@@ -368,3 +368,13 @@ def test_a_user_who_writes_by_position_may_pass_the_lock(store, state, method):
         assert scene.after is None
     else:
         assert scene.after != scene.before
+
+
+def test_a_user_who_writes_by_position_respects_the_lock_unless_told_otherwise(store):
+    thread_id = store.thread("A", locked=("A",))
+    for reports in (
+        store.other.update_preferences(thread_id, [IndexedEdit(index=1, title="Mine")], ADA).reports,
+        store.other.remove_preferences(thread_id, [1], ADA).reports,
+    ):
+        assert [report.outcome for report in reports] == ["locked"]
+    assert store.titles(thread_id) == ["A"]

@@ -143,6 +143,7 @@ class TestTheDataOfOneService:
         client = dynamodb_client.__wrapped__()
         assert client.meta.service_model.service_name == "dynamodb"
         assert client.meta.config.retries["total_max_attempts"] == 1
+        assert client.meta.config.tcp_keepalive
         assert caplog.messages == ["botocore's own data is used: ValueError"]
 
     def test_names_its_source_and_its_version(self):
