@@ -51,10 +51,10 @@ test-deployment: .venv/.stamp .venv-sam/.stamp ## Build and check what would be 
 	$(BIN)/pytest -m deployment $(PYTEST_ARGS)
 
 prove: .venv/.stamp .venv-schemathesis/.stamp ## Try to break the promise, for some minutes, and tell what held (docs/proof.md)
-	@$(BIN)/python -m infra.prove $(PYTEST_ARGS)
+	@$(BIN)/python -m tests.prove $(PYTEST_ARGS)
 
 mutants: .venv/.stamp ## Break the code on purpose, line by line, and count what no test notices (docs/proof.md)
-	@$(BIN)/python -m infra.mutants $(MUTANTS_ARGS)
+	@$(BIN)/python -m tests.mutants $(MUTANTS_ARGS)
 
 validate: .venv-sam/.stamp ## Have the SAM CLI validate the template
 	AWS_DEFAULT_REGION=eu-west-1 $(SAM) validate --lint

@@ -20,8 +20,8 @@ from infra.local.stream import open_stream
 from infra.local.table import PRETENDED, create_table, embedded_engine
 from infra.template import Template
 from preferences.repository import client as repository_client
+from tests.effort import PROVE
 from tests.feed import Feed
-from tests.proof import PROVE
 from tests.stack import ROOT, start_stack, stop_stack
 from tests.support import Store
 

@@ -20,7 +20,7 @@ from preferences.model import Caller, Draft, Thread
 from preferences.repository import PreferenceRepository
 from preferences.repository.items import read_thread
 from preferences.tools import PreferenceTools
-from tests.proof import PROVE
+from tests.effort import PROVE
 
 ADA = Caller.user("ada")
 

@@ -1,6 +1,6 @@
 """Two shortcuts past what botocore does for any service, where ours is one: start-up, and reading answers.
 
-Each gives what the plain way gives: tests/test_shortcuts.py holds them to it.
+Each gives what the plain way gives: tests/repository/test_shortcuts.py holds them to it.
 """
 
 import json

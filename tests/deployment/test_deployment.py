@@ -28,7 +28,7 @@ from tests.conftest import require
 
 pytestmark = pytest.mark.deployment
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 SAM = ROOT / ".venv-sam/bin/python"
 
 REGION, ACCOUNT = "eu-west-1", "123456789012"

@@ -1,4 +1,4 @@
-"""python -m infra.mutants: breaks the code in one place at a time, and counts what no test notices.
+"""python -m tests.mutants: breaks the code in one place at a time, and counts what no test notices.
 
 In a copy of the tree, never in the tree itself. A mutant is a comparison or a condition turned, a number or a
 truth value changed, a call or a `raise` left out: in the repository, that is each condition of each write.
@@ -180,7 +180,7 @@ class Copy:
         command = [
             *(sys.executable, "-m", "pytest", "-x", "-q", "--tb=no", "-p", "no:cacheprovider"),
             *(() if room in ON_BOTH else ("-k", f"not {other}")),
-            f"tests/test_{room}.py",
+            *(str(path.relative_to(ROOT)) for path in ROOT.glob(f"tests/*/test_{room}.py")),
         ]
         environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": "functions"}
         environment.pop("PROVE", None)
@@ -201,7 +201,7 @@ class Copy:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser("python -m infra.mutants", description=__doc__)
+    parser = argparse.ArgumentParser("python -m tests.mutants", description=__doc__)
     parser.add_argument("--seconds", type=float, default=1800, help="begin none after so long (1800)")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--seed", type=int, default=7)
@@ -225,7 +225,7 @@ def main() -> int:
         copies = [Copy(Path(folder) / str(n)) for n in range(options.workers)]
         for room in dict.fromkeys(room for mutant in waiting for room in ROOMS[mutant.file]):
             if copies[0].fails(room):
-                print(f"tests/test_{room}.py fails without any mutant", file=sys.stderr)
+                print(f"test_{room}.py fails without any mutant", file=sys.stderr)
                 return 2
         until = time.monotonic() + options.seconds
 

@@ -25,7 +25,7 @@ from preferences.api.routes import ROUTES
 from preferences.repository import client as repository_client
 from tests.wire import kind_of
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 THREAD = "trip-2026"
 LIST = "GET /threads/{thread_id}/preferences"
 ADD = "POST /threads/{thread_id}/preferences"

@@ -1,4 +1,4 @@
-"""python -m infra.prove: tries to break the promise, at length, and says what was tried and what held.
+"""python -m tests.prove: tries to break the promise, at length, and says what was tried and what held.
 
 Runs the tests of each area with PROVE set, which makes them try very much more than every day, and prints a
 table in the end. When all held, the matrix of the lock, as it was run, is put into docs/proof.md. Arguments
@@ -38,7 +38,7 @@ def main() -> int:
         command = [
             *(sys.executable, "-m", "pytest", "-q", "-m", "not deployment", "--show-capture=no"),
             *("-n", "2", "--dist", "loadscope", "--no-loadscope-reorder", f"--junit-xml={folder}/junit.xml"),
-            *(f"tests/{name}.py" for name in files),
+            *(str(path) for name in files for path in ROOT.glob(f"tests/*/{name}.py")),
             *sys.argv[1:],
         ]
         ran = subprocess.run(command, cwd=ROOT, env={**os.environ, "PROVE": "1", "PROVE_REPORT": folder})
@@ -59,7 +59,7 @@ def _tell(folder: Path) -> bool:
     area_of = {name: area for area, names in AREAS.items() for name in names}
     for case in ElementTree.parse(folder / "junit.xml").iter("testcase"):
         where = case.get("classname") or case.get("name") or ""  # a file that can't be read has no classes
-        module = where.removeprefix("tests.").partition(".")[0]
+        module = next((part for part in where.split(".") if part.startswith("test_")), where)
         outcomes = {child.tag for child in case} & {"failure", "error", "skipped"}
         outcome = "failed" if outcomes - {"skipped"} else "not run" if outcomes else "held"
         counts.setdefault(area_of.get(module, "other"), Counter())[outcome] += 1

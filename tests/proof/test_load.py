@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.proof import PROVE, tried
+from tests.effort import PROVE, tried
 from tests.stack import start_stack, stop_stack
 
 PARTIES = 16

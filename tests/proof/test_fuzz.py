@@ -21,7 +21,7 @@ from preferences.api.routes import ROUTES
 from preferences.errors import InvalidInput
 from preferences.repository import client as repository_client
 from preferences.tools import TOOLS
-from tests.proof import PROVE, tried
+from tests.effort import PROVE, tried
 
 SEED = int(os.environ.get("PROVE_SEED") or (time.time_ns() if PROVE else 7))
 DECODED, HANDLED = (1_000_000, 10_000) if PROVE else (5_000, 300)

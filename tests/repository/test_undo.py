@@ -17,8 +17,8 @@ from preferences.errors import (
 from preferences.model import MAX_PREFERENCES, Change, Draft, IndexedEdit
 from preferences.repository.history import RECORD_SECONDS
 from preferences.rules import Write, entry_of, plan_undo
+from tests.effort import PROVE, tried
 from tests.feed import Door
-from tests.proof import PROVE, tried
 from tests.support import ADA, AGENT, a_row, a_thread, drafts
 
 pytestmark = pytest.mark.one_engine

@@ -12,7 +12,7 @@ import pytest
 
 from infra.template import Template
 
-OPERATING = Path(__file__).parent.parent / "docs/operating.md"
+OPERATING = Path(__file__).parents[2] / "docs/operating.md"
 
 PUBLIC = {
     "GET /",

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from tests.proof import tried
+from tests.effort import tried
 from tests.stack import ROOT, start_stack, stop_stack
 
 COMMAND = ROOT / ".venv-schemathesis/bin/schemathesis"
@@ -22,7 +22,7 @@ def test_the_running_stack_is_what_its_document_says(tmp_path):
         ran = subprocess.run(
             [
                 COMMAND,
-                *("--config-file", ROOT / "tests/schemathesis.toml"),
+                *("--config-file", ROOT / "tests/proof/schemathesis.toml"),
                 *("run", f"{site.origin}/openapi.json", "--no-color", f"--max-examples={EXAMPLES}"),
                 *("--header", f"Authorization: Bearer {site.token()}"),
             ],

@@ -9,7 +9,7 @@ import multiprocessing
 import pytest
 
 from tests.contest import SCALE, Contestant, Stream, check, in_threads, summary
-from tests.proof import tried
+from tests.effort import tried
 from tests.support import ADA, AGENT, drafts
 
 FEW = {"moto": 3, "dynoxide": 12}

@@ -16,7 +16,7 @@ from preferences.repository import PreferenceRepository
 from preferences.repository import client as wiring
 from preferences.repository.calls import MAX_VOIDED
 from preferences.tools import PreferenceTools
-from tests.proof import tried
+from tests.effort import tried
 from tests.support import ADA, AGENT, EVE, drafts, row
 from tests.wire import (
     arrives_late,

@@ -27,7 +27,7 @@ from preferences.errors import (
 )
 from preferences.model import Draft
 from preferences.tools import PreferenceTools
-from tests.proof import PROVE, tried
+from tests.effort import PROVE, tried
 from tests.support import ADA, EVE
 
 TITLES = st.sampled_from(["Quiet", "Cheap", "Near the sea", "Café", "quiet"])

@@ -24,7 +24,7 @@ from preferences.api.routes import ROUTES
 from preferences.model import is_thread_id
 from preferences.repository import client as repository_client
 from preferences.tools import TOOLS
-from tests.proof import PROVE, tried
+from tests.effort import PROVE, tried
 from tests.stack import Site, start_stack
 
 PRIVATE = [key for key, route in ROUTES.items() if not route.public]

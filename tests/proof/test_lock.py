@@ -20,7 +20,7 @@ from preferences.api.routes import ROUTES
 from preferences.model import Caller, IndexedEdit
 from preferences.repository import PreferenceRepository
 from preferences.tools import TOOLS, PreferenceTools
-from tests.proof import tried
+from tests.effort import tried
 from tests.support import ADA, AGENT, TRUSTED, drafts, row
 
 pytestmark = pytest.mark.one_engine
