@@ -128,7 +128,7 @@ class Story:
         self._ask(200, "DELETE", f"{path}/{row['id']}/lock")
         self._step("the user unlocks it")
         if self.invoke:
-            self._call("remove_preferences", "indices", [1], "removed #1")
+            self._call("remove_preferences", "indices", [1], "removed ")
             self._step("the agent removes it")
         else:
             self._ask(200, "DELETE", f"{path}/{row['id']}", if_match=row["revision"])

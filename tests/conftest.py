@@ -30,7 +30,7 @@ DYNOXIDE = ROOT / "tests/engines/node_modules/@dynoxide/linux-x64/dynoxide"
 
 _numbers = itertools.count(1)
 
-pytest.register_assert_rewrite("tests.contest")
+pytest.register_assert_rewrite("tests.race_harness")
 
 # The same examples every time, and no clock on a busy machine; with PROVE set, many more and new ones.
 hypothesis.settings.register_profile("quick", deadline=None, derandomize=True)

@@ -18,9 +18,9 @@ ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "proof.md"
 AREAS = {
     "lock": ("test_lock",),
-    "writes": ("test_repository", "test_expressions"),
+    "writes": ("test_repository", "test_expressions", "test_answers", "test_late_writes"),
     "races": ("test_stateful", "test_races", "test_undo"),
-    "faults": ("test_faults",),
+    "faults": ("test_faults", "test_random_walk"),
     "bad input": ("test_fuzz", "test_schemathesis", "test_decoding", "test_agent", "test_api"),
     "isolation": ("test_isolation",),
     "load": ("test_load",),

@@ -9,8 +9,10 @@
     │   └── ChangeNotFound       the thread's history has no such change, or no longer
     ├── Conflict
     │   ├── ThreadTaken          the thread id belongs to somebody else
-    │   ├── ListFull             the add would exceed the bound of a thread
-    │   └── UndoConflict         a later change is in the way
+    │   ├── ListFull             the list would exceed the bound of a thread
+    │   └── RowConflict          rows of the list as it stands are in the way
+    │       ├── Duplicate        the edit would make an exact repeat of another row
+    │       └── UndoConflict     a later change, or an exact repeat
     ├── PreconditionFailed       the row is newer than the one that the caller saw
     └── Unavailable
         ├── Busy                 nothing was applied; the same request may be sent again
@@ -100,20 +102,28 @@ class ListFull(Conflict):
 
 
 @dataclass(frozen=True, slots=True)
-class Obstacle:
-    """A row that a later change has moved on, so that an undo would overwrite it."""
+class ConflictingRow:
+    """A row that stands in the way of a change, and why."""
 
     id: str
     title: str
     reason: str
 
 
-class UndoConflict(Conflict):
-    code = "undo_conflict"
+class RowConflict(Conflict):
+    """A conflict with rows of the list as it stands."""
 
-    def __init__(self, message: str, obstacles: Sequence[Obstacle]) -> None:
+    def __init__(self, message: str, rows: Sequence[ConflictingRow]) -> None:
         super().__init__(message)
-        self.obstacles = tuple(obstacles)
+        self.rows = tuple(rows)
+
+
+class Duplicate(RowConflict):
+    code = "duplicate"
+
+
+class UndoConflict(RowConflict):
+    code = "undo_conflict"
 
 
 class PreconditionFailed(PreferencesError):
@@ -140,7 +150,7 @@ class Busy(Unavailable):
 
 
 class OutcomeUnknown(Unavailable):
-    """Carries the thread on which the write can't be applied any more, or None: then it still may be."""
+    """Carries the present thread. None: the store could not be asked, and the write may still be applied."""
 
     code = "outcome_unknown"
     message = "it is unknown whether the change was stored: look at the present list before trying again"

@@ -50,7 +50,7 @@ IDENTITY = frozenset({"thread_id", "user_id"})
 def _revision(value: object) -> object:
     if value is None or (isinstance(value, str) and value.strip().lower() in ("", "null", "none")):
         return None
-    return whole_number(value)
+    return whole_number(value) or None  # models fill optional integers with 0, and no thread has it
 
 
 ListRevision = Annotated[
@@ -204,7 +204,7 @@ class PreferenceTools:
             return failure(refusal.code, str(refusal))
         self.thread = told.thread
         items = [
-            report.model_dump(include={"index", "title", "outcome"}, exclude_none=True)
+            report.model_dump(include={"index", "position", "title", "outcome"}, exclude_none=True)
             for report in told.reports
         ]
         return {"ok": True, "result": told.result, "items": items} | _list(told.thread)
@@ -283,6 +283,12 @@ def _list(thread: Thread | None) -> Envelope:
 
 # -- the sentences; none claims more than the reports do
 
+_DONE = {
+    "updated": "updated",
+    "removed": "removed",
+    "unchanged": "unchanged",
+    "duplicate": "not changed, since the list has exactly this already:",
+}
 _SKIPPED = {
     "locked": "locked: ask the user to unlock first",
     "out_of_range": "out of range",
@@ -313,9 +319,7 @@ def _told_by_position(written: Written, list_revision: int | None) -> Told:
         )
         return Told(result, written.thread, written.reports)
     parts = [
-        f"{outcome} {', '.join(by_outcome[outcome])}"
-        for outcome in ("updated", "removed", "unchanged")
-        if outcome in by_outcome
+        f"{verb} {', '.join(by_outcome[outcome])}" for outcome, verb in _DONE.items() if outcome in by_outcome
     ] or ["no matching preferences found"]
     skipped = [f"{name} ({why})" for outcome, why in _SKIPPED.items() for name in by_outcome.get(outcome, ())]
     if skipped:
@@ -324,4 +328,8 @@ def _told_by_position(written: Written, list_revision: int | None) -> Told:
 
 
 def _named(report: Report) -> str:
-    return f"#{report.index} {render.name(report.title)}".rstrip()
+    """A row by its place in the list of the same answer; one that is not there by its title, or as sent."""
+    title = render.name(report.title)
+    if report.position is not None:
+        return f"#{report.position} {title}"
+    return title or f"#{report.index}"

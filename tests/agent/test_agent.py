@@ -20,7 +20,7 @@ from preferences.model import Caller, Draft
 from preferences.repository import client as repository_client
 from preferences.repository import open_repository
 from preferences.tools import TOOLS
-from tests.wire import kind_of
+from tests.support import overtake
 
 THREAD, ADA = "trip-2026", "ada"
 SESSION = {"thread_id": THREAD}
@@ -125,16 +125,20 @@ class Agent:
         self.errors = {}
 
     def break_table(self, status, error, *operations):
-        """From now on DynamoDB answers these operations with this error; a voiding is an operation apart."""
+        """From now on DynamoDB answers these operations with this error."""
         parsed = {
             "Error": {"Code": error, "Message": "secret"},
             "ResponseMetadata": {"HTTPStatusCode": status},
         }
         self.errors |= dict.fromkeys(operations, (SimpleNamespace(status_code=status), parsed))
 
-    def before_call(self, model, params, **_):
+    def overtake(self, thread_id):
+        """Lets other code write to the thread before the next UpdateItem, whose outcome then is unknown."""
+        repository_client.dynamodb_client().meta.events.register("before-call.dynamodb", overtake(thread_id))
+
+    def before_call(self, model, **_):
         self.calls[model.name] += 1
-        return self.errors.get(kind_of(model.name, params["body"]))
+        return self.errors.get(model.name)
 
     def send(self, event, client_context=None):
         self.answer = handler(event, self.make_context(timeout=60, client_context=client_context))
@@ -294,7 +298,8 @@ class TestEveryEnvelope:
         ("error", "expected"),
         [("ThrottlingException", "busy"), ("AccessDeniedException", "internal_error")],
     )
-    def test_says_that_it_failed_without_saying_what_of(self, agent, kind, error, expected):
+    def test_says_that_it_failed_without_saying_what_of(self, agent, kind, error, expected, monkeypatch):
+        monkeypatch.setattr("preferences.repository.table.REQUEST_SECONDS", 0.1)
         agent.break_table(400, error, "GetItem")
         result = agent.call(kind, "list_preferences")
         assert code(result) == expected
@@ -302,7 +307,7 @@ class TestEveryEnvelope:
         assert error not in str(agent.answer)
 
     def test_says_what_is_stored_when_the_outcome_of_a_write_is_unknown(self, agent, kind):
-        agent.break_table(500, "InternalServerError", "UpdateItem")
+        agent.overtake(THREAD)
         result = agent.call(kind, "remove_preferences", {"indices": [1]})
         assert code(result) == "outcome_unknown"
         assert "#1 [soft] Plain words" in result["preferences"]
@@ -343,7 +348,7 @@ class TestAClassicAnswer:
         assert agent.answer["promptSessionAttributes"] == {}
 
     def test_carries_the_block_of_a_write_whose_outcome_is_unknown(self, agent, kind):
-        agent.break_table(500, "InternalServerError", "UpdateItem")
+        agent.overtake(THREAD)
         agent.call(kind, "remove_preferences", {"indices": [1]})
         assert "Plain words" in agent.answer["promptSessionAttributes"]["preferences"]
 
@@ -406,7 +411,7 @@ class TestAnOpenApiStatus:
         def leaves(of):
             return {leaf for child in of.__subclasses__() for leaf in leaves(child)} or {of}
 
-        no_tools = {"thread_taken", "undo_conflict", "precondition_failed", "not_ready"}
+        no_tools = {"thread_taken", "undo_conflict", "duplicate", "precondition_failed", "not_ready"}
         met = {
             leaf.code: status_of(leaf)
             for leaf in leaves(errors.PreferencesError)

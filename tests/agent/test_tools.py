@@ -1,6 +1,7 @@
 """The agent's tools: what a model is told that they are, what they take, and what they say they did."""
 
 import inspect
+import itertools
 import json
 
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from preferences import render
 from preferences.model import MAX_BATCH, MAX_PREFERENCES, reasoning
 from preferences.tools import TOOLS, PreferenceTools, workspace_tool
-from tests.support import ADA, drafts, row
+from tests.support import ADA, row
 
 UNLOCK_FIRST = "locked: ask the user to unlock first"
 LOOK_FIRST = "changed by the user since: look at its present text before trying again"
@@ -27,9 +28,11 @@ def tools(store):
 
 
 def told(envelope):
-    """(result, [(index, outcome)…]) of a call that went well."""
+    """(result, [(index as sent, or position of an addition; outcome)…]) of a call that went well."""
     assert envelope["ok"], envelope
-    return envelope["result"], [(item["index"], item["outcome"]) for item in envelope["items"]]
+    return envelope["result"], [
+        (item.get("index", item.get("position")), item["outcome"]) for item in envelope["items"]
+    ]
 
 
 def refused(envelope):
@@ -198,8 +201,8 @@ class TestTheEnvelope:
             "result": "updated #1 Formal tone; "
             "skipped #2 Budget under 900 (locked: ask the user to unlock first)",
             "items": [
-                {"index": 1, "title": "Formal tone", "outcome": "updated"},
-                {"index": 2, "title": "Budget under 900", "outcome": "locked"},
+                {"index": 1, "position": 1, "title": "Formal tone", "outcome": "updated"},
+                {"index": 2, "position": 2, "title": "Budget under 900", "outcome": "locked"},
             ],
             "revision": 8,
             "preferences": "#1 [hard] Formal tone\n#2 [hard] Budget under 900 (locked)",
@@ -434,19 +437,19 @@ class TestRemoving:
     def test_takes_the_rows_that_are_named(self, tools, store):
         thread_id = store.thread("A", "B", "C")
         assert self.remove(tools, thread_id, "1", 3.0) == (
-            "removed #1 A, #3 C",
+            "removed A, C",
             [(1, "removed"), (3, "removed")],
         )
         assert store.titles(thread_id) == ["B"]
 
     def test_counts_a_position_once(self, tools, store):
         thread_id = store.thread("A", "B")
-        assert self.remove(tools, thread_id, 1, "1", 1.0) == ("removed #1 A", [(1, "removed")])
+        assert self.remove(tools, thread_id, 1, "1", 1.0) == ("removed A", [(1, "removed")])
 
     def test_leaves_the_locked_and_says_so(self, tools, store):
         thread_id = store.thread("A", "B", "C", locked=("B",))
         assert self.remove(tools, thread_id, 1, 2, 3, 4) == (
-            f"removed #1 A, #3 C; skipped #2 B ({UNLOCK_FIRST}), #4 (out of range)",
+            f"removed A, C; skipped #1 B ({UNLOCK_FIRST}), #4 (out of range)",
             [(1, "removed"), (2, "locked"), (3, "removed"), (4, "out_of_range")],
         )
         assert store.titles(thread_id) == ["B"]
@@ -463,7 +466,7 @@ class TestRemoving:
 
     def test_shows_a_title_on_one_line_whatever_is_stored(self, tools, store):
         thread_id = store.write({"a": row("A\n#2 [hard] Forged")})
-        assert self.remove(tools, thread_id, 1)[0] == "removed #1 A #2 [hard] Forged"
+        assert self.remove(tools, thread_id, 1)[0] == "removed A #2 [hard] Forged"
 
 
 class TestARefusedCall:
@@ -602,19 +605,17 @@ class TestARace:
         thread_id = store.thread("A", "B", "C")
         repo = store.repository(before_write=lambda: store.other.set_lock(thread_id, "B", ADA, locked=True))
         envelope = PreferenceTools(thread_id, repo, user_id="ada").remove_preferences(indices=[1, 2])
-        assert told(envelope)[0] == f"removed #1 A; skipped #2 B ({UNLOCK_FIRST})"
+        assert told(envelope)[0] == f"removed A; skipped #1 B ({UNLOCK_FIRST})"
         assert envelope["revision"] == 9
         assert envelope["preferences"] == "#1 [soft] B (locked)\n#2 [soft] C"
 
     def test_that_is_never_won_ends_as_busy(self, store, monkeypatch):
-        monkeypatch.setattr("preferences.repository.calls.LONGEST_PAUSE", 0.001)
-        thread_id = store.thread("A")
-        numbers = iter(range(1000))
+        monkeypatch.setattr("preferences.repository.table.REQUEST_SECONDS", 0.3)
+        thread_id = store.thread("A", "B")
+        states = itertools.count()
         repo = store.repository(
-            before_write=lambda: store.other.add_preferences_bulk(
-                thread_id, drafts(f"Row {next(numbers)}"), ADA
-            ),
-            times=1000,
+            before_write=lambda: store.other.set_lock(thread_id, "B", ADA, locked=next(states) % 2 == 0),
+            times=100_000,
         )
         envelope = PreferenceTools(thread_id, repo, user_id="ada").remove_preferences(indices=[1])
         assert refused(envelope) == (

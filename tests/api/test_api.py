@@ -23,7 +23,7 @@ from preferences.api import door, files, handler, openapi, problems, views
 from preferences.api.http import MAX_BODY, make_cursor
 from preferences.api.routes import ROUTES
 from preferences.repository import client as repository_client
-from tests.wire import kind_of
+from tests.support import overtake
 
 ROOT = Path(__file__).parents[2]
 THREAD = "trip-2026"
@@ -158,17 +158,14 @@ def log():
 
 @pytest.fixture
 def broken_table(api):
-    """broken_table(status, code, *operations): these operations are answered with this error, unexecuted.
-
-    A voiding is an operation apart.
-    """
+    """broken_table(status, code, *operations): these operations are answered with this error, unexecuted."""
 
     def break_it(status, code, *operations):
         metadata = {"HTTPStatusCode": status, "RequestId": "1", "HTTPHeaders": {}, "RetryAttempts": 0}
         parsed = {"Error": {"Code": code, "Message": "secret"}, "ResponseMetadata": metadata}
 
-        def answer(model, params, **_):
-            if kind_of(model.name, params["body"]) in operations:
+        def answer(model, **_):
+            if model.name in operations:
                 return AWSResponse("", status, {}, None), parsed
             return None
 
@@ -193,7 +190,7 @@ class TestThreads:
     def test_registering_is_201_once_and_200_from_then_on(self, api):
         first, again = api(REGISTER), api(REGISTER)
         assert (first.status, again.status) == (201, 200)
-        assert first.json == again.json
+        assert again.json == {**first.json, "revision": 2}
 
     def test_a_thread_of_somebody_else_cannot_be_registered(self, api):
         api(REGISTER, "ada")
@@ -344,7 +341,11 @@ class TestAdding:
         before = api(LIST).json
         again = api(ADD, body={"items": [{"title": "Charlie"}]})
         assert again.status == 200
-        assert {**before, "outcomes": again.json["outcomes"]} == again.json
+        assert again.json == {
+            **before,
+            "revision": before["revision"] + 1,
+            "outcomes": [{"outcome": "duplicate", "id": rows[2], "position": 3}],
+        }
 
     def test_beyond_the_bound_is_refused_whole(self, api):
         api(REGISTER)
@@ -390,11 +391,17 @@ class TestEditing:
         row = api(EDIT, path={"id": rows[1]}, body=fields).rows[1]
         assert {name: row[name] for name in fields} == fields
 
-    def test_of_what_already_is_writes_nothing(self, api, rows):
+    def test_of_what_already_is_takes_a_revision_and_leaves_the_rows(self, api, rows):
         before = api(LIST).json
         same = {"title": "Alpha", "subtitle": "first", "kind": "soft", "locked": False}
         edited = api(EDIT, path={"id": rows[0]}, body=same)
-        assert (edited.status, edited.json) == (200, before)
+        assert (edited.status, edited.json) == (200, {**before, "revision": before["revision"] + 1})
+
+    def test_to_the_text_of_another_row_is_409_and_names_it(self, api, rows):
+        refused = api(EDIT, path={"id": rows[0]}, body={"title": "Charlie", "subtitle": None})
+        assert (refused.status, refused.json["code"]) == (409, "duplicate")
+        assert [(row["id"], row["title"]) for row in refused.json["conflicts"]] == [(rows[2], "Charlie")]
+        assert api(LIST).titles == ["Alpha", "Bravo", "Charlie"]
 
     @pytest.mark.parametrize(
         "body", [{}, {"title": None}, {"locked": "yes"}, {"rank": 1}, {"title": "\u200b"}]
@@ -458,10 +465,11 @@ class TestRemovingLockingOrdering:
         assert api(REMOVE, path={"id": rows[0]}).titles == ["Bravo", "Charlie"]
         assert api(REMOVE, path={"id": rows[1]}).titles == ["Charlie"]
 
-    def test_a_lock_is_set_and_taken_and_twice_is_once(self, api, rows):
+    def test_a_lock_is_set_and_taken_and_each_answer_is_a_revision(self, api, rows):
         locked = api(LOCK, path={"id": rows[0]})
         assert [row["locked"] for row in locked.rows] == [True, True, False]
-        assert api(LOCK, path={"id": rows[0]}).json == locked.json
+        again = api(LOCK, path={"id": rows[0]})
+        assert (again.rows, again.json["revision"]) == (locked.rows, locked.json["revision"] + 1)
         unlocked = api(UNLOCK, path={"id": rows[0]})
         assert [row["locked"] for row in unlocked.rows] == [False, True, False]
         assert unlocked.rows[0]["revision"] == 2
@@ -745,7 +753,8 @@ class TestRefusals:
         assert set(found.values()) <= set(problems.TITLES)
         assert all(leaf.code for leaf in found)
 
-    def test_a_throttled_table_is_busy_and_says_when_to_come_back(self, api, rows, broken_table):
+    def test_a_throttled_table_is_busy_and_says_when_to_come_back(self, api, rows, broken_table, monkeypatch):
+        monkeypatch.setattr("preferences.repository.table.REQUEST_SECONDS", 0.1)
         broken_table(400, "ThrottlingException", "UpdateItem", "GetItem")
         for key, parts in [(LIST, {}), (LOCK, {"path": {"id": rows[0]}})]:
             busy = api(key, **parts)
@@ -756,17 +765,19 @@ class TestRefusals:
         assert api(LOCK, path={"id": rows[0]}, timeout=0.5).json["code"] == "busy"
         assert not calls
 
-    def test_an_unknown_outcome_shows_the_list_as_it_stands(self, api, rows, broken_table):
+    def test_an_unknown_outcome_shows_the_list_as_it_stands(self, api, rows):
         before = api(LIST).json
-        broken_table(500, "InternalServerError", "UpdateItem")
+        events = repository_client.dynamodb_client().meta.events
+        events.register("before-call.dynamodb", overtake(THREAD))
         unknown = api(LOCK, path={"id": rows[0]})
         assert (unknown.status, unknown.json["code"]) == (503, "outcome_unknown")
         assert unknown.headers["Retry-After"] == "1"
         assert unknown.json["preferences"] == before["preferences"]
-        assert unknown.json["revision"] == before["revision"]
+        assert unknown.json["revision"] == before["revision"] + 1
 
-    def test_an_unknown_outcome_without_a_list_still_is_one(self, api, rows, broken_table):
-        broken_table(500, "InternalServerError", "UpdateItem", "GetItem")
+    def test_an_unknown_outcome_without_a_list_still_is_one(self, api, rows, broken_table, monkeypatch):
+        monkeypatch.setattr("preferences.repository.table.REQUEST_SECONDS", 0.1)
+        broken_table(500, "InternalServerError", "UpdateItem")
         unknown = api(LOCK, path={"id": rows[0]})
         assert (unknown.status, unknown.json["code"]) == (503, "outcome_unknown")
         assert "preferences" not in unknown.json

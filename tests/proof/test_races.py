@@ -8,12 +8,12 @@ import multiprocessing
 
 import pytest
 
-from tests.contest import SCALE, Contestant, Stream, check, in_threads, summary
 from tests.effort import tried
+from tests.race_harness import SCALE, Participant, Stream, check, in_threads, summary
 from tests.support import ADA, AGENT, drafts
 
 FEW = {"moto": 3, "dynoxide": 12}
-"""Deeds of each of sixteen: moto answers one at a time, and slowly."""
+"""Requests of each of sixteen: moto answers one at a time, and slowly."""
 
 
 @pytest.fixture
@@ -30,9 +30,9 @@ def begin(store):
     return store.other.add_preferences_bulk(thread_id, drafts("One", "Two", "Three", "Four"), ADA).thread
 
 
-def contestants(store, thread_id, endpoint, count, *, agents=8, users=8, undoes=False, of=""):
+def participants(store, thread_id, endpoint, count, *, agents=8, users=8, undoes=False, of=""):
     names = [f"agent{of} {n}" for n in range(agents)] + [f"user{of} {n}" for n in range(users)]
-    return [Contestant(name, store.table_name, thread_id, endpoint, count, undoes) for name in names]
+    return [Participant(name, store.table_name, thread_id, endpoint, count, undoes) for name in names]
 
 
 def end(store, thread_id):
@@ -43,11 +43,11 @@ def test_sixteen_threads_of_agents_and_users_break_no_lock_and_lose_no_write(sto
     first = begin(store)
     count = FEW["dynoxide" if endpoint else "moto"] * SCALE
     stream = Stream(store.other, first.thread_id, first)
-    log = in_threads(contestants(store, first.thread_id, endpoint, count, undoes=True), stream)
+    log = in_threads(participants(store, first.thread_id, endpoint, count, undoes=True), stream)
     check(log, first, end(store, first.thread_id))
-    assert len(log.deeds) == 16 * count
-    assert {deed.who[:4] for deed in log.deeds if deed.commits} == {"agen", "user"}, summary(log)
-    tried("races", "deeds of 16 threads", len(log.deeds))
+    assert len(log.requests) == 16 * count
+    assert {request.who[:4] for request in log.requests if request.commits} == {"agen", "user"}, summary(log)
+    tried("races", "requests of 16 threads", len(log.requests))
     tried("races", "of them committed, each looked at", sum(summary(log).values()))
 
 
@@ -56,7 +56,7 @@ def test_sixteen_threads_of_agents_and_users_break_no_lock_and_lose_no_write(sto
 def test_several_processes_break_no_lock_and_lose_no_write(store, endpoint):
     first = begin(store)
     groups = [
-        contestants(store, first.thread_id, endpoint, 8 * SCALE, agents=3, users=3, of=f" of {n}")
+        participants(store, first.thread_id, endpoint, 8 * SCALE, agents=3, users=3, of=f" of {n}")
         for n in range(3)
     ]
     spawn = multiprocessing.get_context("spawn")
@@ -66,8 +66,8 @@ def test_several_processes_break_no_lock_and_lose_no_write(store, endpoint):
     for log in logs[1:]:
         whole.add(log)
     check(whole, first, end(store, first.thread_id))
-    assert len(whole.deeds) == 18 * 8 * SCALE
-    tried("races", "deeds of 3 processes", len(whole.deeds))
+    assert len(whole.requests) == 18 * 8 * SCALE
+    tried("races", "requests of 3 processes", len(whole.requests))
 
 
 def run_all(calls):
@@ -79,7 +79,8 @@ def test_many_who_register_one_id_at_once_make_one_thread(store):
     thread_id = store.new_id()
     answers = run_all([lambda: store.other.register_thread(thread_id, ADA)] * 8)
     assert sum(new for _, new in answers) == 1
-    assert store.item(thread_id)["revision"] == 1
+    assert sorted(thread.revision for thread, _ in answers) == [*range(1, 9)]
+    assert store.item(thread_id)["revision"] == 8
 
 
 def test_agents_that_all_add_first_make_one_thread_with_all_their_rows(store):

@@ -19,6 +19,7 @@ from hypothesis.stateful import (
 )
 
 from preferences.errors import (
+    Duplicate,
     InvalidInput,
     PreconditionFailed,
     PreferenceNotFound,
@@ -109,7 +110,11 @@ class Conversation(RuleBasedStateMachine):
 
     def told(self, envelope, outcomes):
         """Checks what the agent was told against what the model says has become of each element."""
-        assert [(item["index"], item["outcome"]) for item in envelope["items"]] == outcomes
+        items = envelope["items"]
+        assert [(item.get("index", item.get("position")), item["outcome"]) for item in items] == outcomes
+        for item in items:
+            if "position" in item:
+                assert self.model.rows[item["position"] - 1].title == item["title"]
         assert (envelope["revision"], envelope["preferences"]) == (self.model.revision, self.model.lines)
         self.seen.append(envelope["revision"])
 
@@ -139,13 +144,13 @@ class Conversation(RuleBasedStateMachine):
             self.count += 1
             rows.append(Row(self.count, *text, revision, revision, touched and revision))
             outcomes.append((len(rows), "recorded"))
-        if any(outcome == "recorded" for _, outcome in outcomes):
+        if touched or any(outcome == "recorded" for _, outcome in outcomes):
             self.model.revision = revision
         return outcomes
 
     def _aim(self, index, list_revision):
         """(outcome, row or None) of an agent's position."""
-        model, seen = self.model, self.model.revision if list_revision is None else list_revision
+        model, seen = self.model, list_revision or self.model.revision
         if seen > model.revision or seen < model.renumbered:
             return "stale", None
         row = model.rows[index - 1] if index <= len(model.rows) else None
@@ -186,8 +191,9 @@ class Conversation(RuleBasedStateMachine):
                     subtitle=row.subtitle if edit["subtitle"] is None else edit["subtitle"] or None,
                     kind=edit["kind"] or row.kind,
                 )
-                outcome = "unchanged" if new == row else "updated"
-                if new != row:
+                others = [changed.get(r.key, r).text for r in self.model.rows if r.key != row.key]
+                outcome = "unchanged" if new == row else "duplicate" if new.text in others else "updated"
+                if outcome == "updated":
                     changed[row.key] = replace(new, changed=self.model.revision + 1)
             outcomes.append((edit["index"], outcome))
         self._apply(changed)
@@ -212,6 +218,11 @@ class Conversation(RuleBasedStateMachine):
         self._drop(gone)
         self.told(envelope, outcomes)
 
+    def _commit(self, changed):
+        """A user's request is a commit also where nothing differs."""
+        self.model.revision += 1
+        self.model.rows = [changed.get(row.key, row) for row in self.model.rows]
+
     def _apply(self, changed):
         if changed:
             self.model.revision += 1
@@ -220,8 +231,10 @@ class Conversation(RuleBasedStateMachine):
     def _drop(self, keys):
         if keys:
             self.model.revision += 1
-            self.model.renumbered = self.model.revision
-            self.model.rows = [row for row in self.model.rows if row.key not in keys]
+            left = [row for row in self.model.rows if row.key not in keys]
+            if left != self.model.rows[: len(left)]:
+                self.model.renumbered = self.model.revision
+            self.model.rows = left
 
     # -- the user
 
@@ -248,9 +261,9 @@ class Conversation(RuleBasedStateMachine):
     def register(self):
         thread, new = self.repo.register_thread(self.thread_id, ADA)
         assert new == (self.model.owner is None)
+        self.model.revision += 1
         if new:
             self.model.owner = "ada"
-            self.model.revision += 1
             self.model.renumbered = self.model.revision if self.model.revision > 1 else 0
         assert thread.revision == self.model.revision
 
@@ -267,7 +280,7 @@ class Conversation(RuleBasedStateMachine):
         drafts = [Draft(**item) for item in items]
         if written := self.ask(lambda: self.repo.add_preferences_bulk(self.thread_id, drafts, ADA)):
             outcomes = self._add(items, touched=1)
-            assert [(report.index, report.outcome) for report in written.reports] == outcomes
+            assert [(report.position, report.outcome) for report in written.reports] == outcomes
 
     @rule(
         which=WHICH,
@@ -293,12 +306,15 @@ class Conversation(RuleBasedStateMachine):
             with pytest.raises(PreconditionFailed):
                 act()
             return
-        if self.ask(act, gone=row is None) is None:
-            return
-        new = replace(row, **fields)
-        if new.text != row.text:
+        new = replace(row, **fields) if row else None
+        if self.model.owner and row and new.text != row.text:
+            if new.text in [other.text for other in self.model.rows if other.key != row.key]:
+                with pytest.raises(Duplicate):
+                    act()
+                return
             new = replace(new, changed=self.model.revision + 1, touched=self.model.revision + 1)
-        self._apply({row.key: new} if new != row else {})
+        if self.ask(act, gone=row is None) is not None:
+            self._commit({row.key: new})
 
     @rule(which=WHICH, locked=st.booleans())
     def the_user_turns_a_lock(self, which, locked):
@@ -306,14 +322,12 @@ class Conversation(RuleBasedStateMachine):
         if self.ask(
             lambda: self.repo.set_lock(self.thread_id, preference_id, ADA, locked=locked), gone=row is None
         ):
-            self._apply({row.key: replace(row, locked=locked)} if row.locked != locked else {})
+            self._commit({row.key: replace(row, locked=locked)})
 
     @rule(locked=st.booleans())
     def the_user_turns_all_locks(self, locked):
         if self.ask(lambda: self.repo.set_all_locks(self.thread_id, ADA, locked=locked)):
-            self._apply(
-                {row.key: replace(row, locked=locked) for row in self.model.rows if row.locked != locked}
-            )
+            self._commit({row.key: replace(row, locked=locked) for row in self.model.rows})
 
     @rule(which=WHICH)
     def the_user_removes(self, which):
@@ -329,9 +343,9 @@ class Conversation(RuleBasedStateMachine):
         named = [rows[n] for n in order[:count] if n < len(rows)]
         if self.ask(lambda: self.repo.reorder(self.thread_id, [self.keys[row.key] for row in named], ADA)):
             new = named + [row for row in rows if row not in named]
+            self.model.revision += 1
             if new != rows:
                 self.model.rows = new
-                self.model.revision += 1
                 self.model.renumbered = self.model.revision
 
     @precondition(lambda self: self.model.rows)

@@ -1,13 +1,16 @@
 """The repository: written through it and read by the raw client, and the reverse; on both engines."""
 
+import itertools
 import threading
 
 import pytest
 
 from preferences.errors import (
     Busy,
+    Duplicate,
     InvalidInput,
     ListFull,
+    OutcomeUnknown,
     PreconditionFailed,
     PreferenceNotFound,
     ThreadNotFound,
@@ -16,6 +19,8 @@ from preferences.errors import (
 from preferences.model import MAX_PREFERENCES, Caller, Draft, IndexedEdit
 from preferences.repository import PreferenceRepository, open_repository
 from tests.support import ADA, AGENT, BLIND, EVE, PARTIES, PLANNED, TRUSTED, drafts, edits, row
+
+WRITES = {**BLIND, **PLANNED}
 
 pytestmark = pytest.mark.one_engine
 
@@ -123,7 +128,7 @@ every_verb = pytest.mark.parametrize("verb", EVERY_VERB)
 
 def test_the_verbs_under_test_are_all_that_the_repository_has():
     public = {name for name in vars(PreferenceRepository) if not name.startswith("_")}
-    assert public == EVERY_VERB.keys() | {"register_thread", "list_threads", "history", "retries", "updates"}
+    assert public == EVERY_VERB.keys() | {"register_thread", "list_threads", "history", "retries"}
 
 
 @every_verb
@@ -194,36 +199,47 @@ def test_what_is_the_users_alone_is_never_done_for_an_agent(store, repo, verb, c
 # -- round trips ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("verb", BLIND)
-def test_a_users_write_of_one_row_is_one_call(store, repo, verb):
-    BLIND[verb](repo, store.thread("A", "B", "C", locked=("B",)))
-    assert store.calls == {"UpdateItem": 1}
-
-
-@pytest.mark.parametrize("verb", PLANNED)
-def test_a_planned_write_is_a_read_and_a_write(store, repo, verb):
-    PLANNED[verb](repo, store.thread("A", "B", "C", locked=("B",)))
+@pytest.mark.parametrize("verb", WRITES)
+def test_every_write_is_a_read_and_a_write(store, repo, verb):
+    WRITES[verb](repo, store.thread("A", "B", "C", locked=("B",)))
     assert store.calls == {"GetItem": 1, "UpdateItem": 1}
 
 
-@pytest.mark.parametrize("refusals", [1, 3])
-@pytest.mark.parametrize("verb", PLANNED)
-def test_each_refusal_costs_a_planned_write_one_more_call(store, verb, refusals):
+@pytest.mark.parametrize("conflicts", [1, 3])
+@pytest.mark.parametrize("verb", [verb for verb in WRITES if verb != "edit with If-Match"])
+def test_each_conflict_costs_a_write_one_more_call(store, verb, conflicts):
     thread_id = store.thread("A", "B", "C", locked=("B",))
     names = iter(["D", "E", "F"])
 
     def another_writer():
         store.other.add_preferences_bulk(thread_id, drafts(next(names)), ADA)
 
-    repo = store.repository(before_write=another_writer, times=refusals)
-    PLANNED[verb](repo, thread_id)
-    assert store.calls == {"GetItem": 1, "UpdateItem": 1 + refusals}
-    assert store.item(thread_id)["revision"] == 7 + refusals + 1
+    repo = store.repository(before_write=another_writer, times=conflicts)
+    WRITES[verb](repo, thread_id)
+    assert store.calls == {"GetItem": 1, "UpdateItem": 1 + conflicts}
+    assert store.item(thread_id)["revision"] == 7 + conflicts + 1
 
 
-def test_registering_is_one_call(store, repo):
+@pytest.mark.parametrize(("caller", "reads"), [(AGENT, 4), (ADA, 1)], ids=["agent", "user"])
+def test_from_the_fifth_conflict_on_an_agent_pauses_and_reads_again_and_a_user_does_not(
+    store, monkeypatch, caller, reads
+):
+    pauses = []
+    monkeypatch.setattr("preferences.repository.table.Budget.pause", lambda _, n: pauses.append(n))
+    thread_id = store.thread()
+    names = iter(range(100))
+    repo = store.repository(
+        before_write=lambda: store.other.add_preferences_bulk(thread_id, drafts(f"Row {next(names)}"), ADA),
+        times=7,
+    )
+    repo.add_preferences_bulk(thread_id, drafts("X"), caller)
+    assert store.calls == {"GetItem": reads, "UpdateItem": 8}
+    assert pauses == [1, 2, 3][: reads - 1]
+
+
+def test_registering_is_a_read_and_a_write(store, repo):
     repo.register_thread(store.new_id(), ADA)
-    assert store.calls == {"PutItem": 1}
+    assert store.calls == {"GetItem": 1, "PutItem": 1}
 
 
 def test_an_agents_first_addition_registers_the_thread_and_stores_its_rows_at_once(store, repo):
@@ -242,7 +258,7 @@ def test_every_write_path_leaves_locked_on_every_row(store):
     registered, first_added = store.new_id(), store.new_id()
     repo.register_thread(registered, ADA)
     repo.add_preferences_bulk(first_added, drafts("A", "B"), AGENT)
-    for verb, act in {**BLIND, **PLANNED}.items():
+    for verb, act in WRITES.items():
         if verb == "delete the thread":
             continue
         thread_id = store.thread("A", "B", "C", locked=("B",))
@@ -251,20 +267,51 @@ def test_every_write_path_leaves_locked_on_every_row(store):
     assert [r["locked"] for r in store.rows(first_added).values()] == [False, False]
 
 
-@pytest.mark.parametrize("verb", {**BLIND, **PLANNED})
-def test_every_write_counts_one_revision_or_none(store, repo, verb):
+@pytest.mark.parametrize("verb", WRITES)
+def test_every_write_takes_one_revision(store, repo, verb):
     thread_id = store.thread("A", "B", "C", locked=("B",))
-    before = store.item(thread_id)
-    {**BLIND, **PLANNED}[verb](repo, thread_id)
-    after = store.item(thread_id)
-    changed = after.get("preferences") != before["preferences"]
-    assert after["revision"] == before["revision"] + changed
+    WRITES[verb](repo, thread_id)
+    assert store.item(thread_id)["revision"] == 8
 
 
-@pytest.mark.parametrize("verb", [verb for verb in {**BLIND, **PLANNED} if verb != "delete the thread"])
+@pytest.mark.parametrize("verb", WRITES)
+def test_every_write_leaves_its_id_as_the_newest(store, repo, verb):
+    thread_id = store.thread("A", "B", "C", locked=("B",))
+    for n in (1, 2):
+        store.other.set_lock(thread_id, "C", ADA, locked=n % 2 == 0)
+    WRITES[verb](repo, thread_id)
+    item = store.item(thread_id)
+    ids = item["recent"]["ids"]
+    assert (len(ids), item["recent"]["ends"], ids[-12:]) == (36, 10, item["last_change"]["id"])
+
+
+def test_the_newest_sixteen_writes_are_remembered_over_deletion_and_restoration(store, repo):
+    thread_id = store.thread("A")
+    ids = []
+    for n in range(20):
+        repo.set_lock(thread_id, "A", ADA, locked=n % 2 == 0)
+        ids.append(store.item(thread_id)["last_change"]["id"])
+    for act in (repo.delete_thread, repo.register_thread):
+        act(thread_id, ADA)
+        ids.append(store.item(thread_id)["last_change"]["id"])
+    assert store.item(thread_id)["recent"] == {"ids": "".join(ids[-16:]), "ends": 29}
+    assert len("".join(ids[-16:])) == 192
+
+
+def test_writes_of_other_code_in_between_are_not_taken_for_what_is_remembered(store, repo):
+    thread_id = store.thread("A")
+    repo.set_lock(thread_id, "A", ADA, locked=True)
+    store.poke(thread_id, "revision", value=9)
+    assert repo.list_preferences(thread_id, ADA).write_at(8) is None
+    repo.set_lock(thread_id, "A", ADA, locked=False)
+    item = store.item(thread_id)
+    assert item["recent"] == {"ids": item["last_change"]["id"], "ends": 10}
+
+
+@pytest.mark.parametrize("verb", [verb for verb in WRITES if verb != "delete the thread"])
 def test_the_answer_is_the_list_as_it_is_stored(store, repo, verb):
     thread_id = store.thread("A", "B", "C", locked=("B",))
-    answer = {**BLIND, **PLANNED}[verb](repo, thread_id)
+    answer = WRITES[verb](repo, thread_id)
     assert getattr(answer, "thread", answer) == repo.list_preferences(thread_id, ADA)
 
 
@@ -366,7 +413,7 @@ def test_no_text_of_a_thread_is_stored_as_null_or_float(store, repo, value):
 
 
 def test_only_what_changes_positions_renumbers(store, repo):
-    for verb, act in {**BLIND, **PLANNED}.items():
+    for verb, act in WRITES.items():
         if verb == "delete the thread":
             continue
         thread_id = store.thread("A", "B", "C", locked=("B",))
@@ -385,7 +432,7 @@ def test_twelve_rows_added_one_by_one_keep_their_order_and_their_numbers(store, 
     assert left == [f"Row {n}" for n in range(1, 13) if n != 10]
 
 
-# -- nothing to do, nothing written -----------------------------------------------------------------------
+# -- nothing to do -----------------------------------------------------------------------------------------
 
 NOTHING = {
     "the same title": lambda repo, thread: repo.edit_preference(thread, "A", {"title": "A"}, ADA),
@@ -416,23 +463,31 @@ NOTHING = {
 
 
 @pytest.mark.parametrize("what", NOTHING)
-def test_what_changes_nothing_writes_nothing(store, repo, what):
+def test_what_changes_nothing_leaves_the_rows_as_they_are(store, repo, what):
+    thread_id = store.thread("A", "L", locked=("L",))
+    before = store.rows(thread_id)
+    NOTHING[what](repo, thread_id)
+    assert store.rows(thread_id) == before
+
+
+@pytest.mark.parametrize("what", NOTHING)
+def test_what_changes_nothing_is_a_commit_for_a_user_and_no_write_for_an_agent(store, repo, what):
+    """A user's request that was given up before must not be applied after this acknowledgement."""
     thread_id = store.thread("A", "L", locked=("L",))
     before = store.item(thread_id)
     NOTHING[what](repo, thread_id)
-    assert store.item(thread_id) == before
+    after = store.item(thread_id)
+    if "agent" in what or "position" in what:
+        assert after == before
+    else:
+        assert (after["revision"], after["renumbered"]) == (8, 0)
 
 
-def test_locking_all_when_all_are_locked_writes_nothing(store, repo):
+def test_locking_all_when_all_are_locked_is_a_commit(store, repo):
     thread_id = store.thread("A", "B", locked=("A", "B"))
-    before = store.item(thread_id)
-    repo.set_all_locks(thread_id, ADA, locked=True)
-    assert store.item(thread_id) == before
-
-
-def test_what_is_already_so_is_answered_with_the_present_list(store, repo):
-    thread_id = store.thread("A", locked=("A",))
-    assert repo.set_lock(thread_id, "A", ADA, locked=True) == repo.list_preferences(thread_id, ADA)
+    before = store.rows(thread_id)
+    assert repo.set_all_locks(thread_id, ADA, locked=True).revision == 8
+    assert store.rows(thread_id) == before
 
 
 # -- the user's single rows -----------------------------------------------------------------------------
@@ -493,7 +548,7 @@ def test_a_precondition_that_fails_costs_one_call(store, repo):
     thread_id = store.write({"A": row("A", changed=2)})
     with pytest.raises(PreconditionFailed):
         repo.edit_preference(thread_id, "A", {"title": "New"}, ADA, if_match=1)
-    assert store.calls == {"UpdateItem": 1}
+    assert store.calls == {"GetItem": 1}
 
 
 def test_what_changes_other_rows_or_the_lock_or_the_order_does_not_block_an_edit_of_the_row_seen(store, repo):
@@ -503,8 +558,8 @@ def test_what_changes_other_rows_or_the_lock_or_the_order_does_not_block_an_edit
     repo.set_lock(thread_id, "A", ADA, locked=True)
     repo.reorder(thread_id, ["B"], ADA)
     repo.add_preferences_bulk(thread_id, drafts("D"), AGENT)
-    thread = repo.edit_preference(thread_id, "A", {"title": "Mine"}, ADA, if_match=1)
-    assert thread.find("A").title == "Mine"
+    written = repo.edit_preference(thread_id, "A", {"title": "Mine"}, ADA, if_match=1)
+    assert written.thread.find("A").title == "Mine"
 
 
 def test_the_same_precondition_does_not_hold_twice(store, repo):
@@ -515,12 +570,11 @@ def test_the_same_precondition_does_not_hold_twice(store, repo):
     assert (refusal.value.current.title, refusal.value.current.changed) == ("First", 8)
 
 
-def test_text_that_is_the_same_with_a_new_lock_moves_the_lock_alone_in_two_calls(store, repo):
+def test_text_that_is_the_same_with_a_new_lock_moves_the_lock_alone(store, repo):
     thread_id = store.thread("A")
     before = store.rows(thread_id)["A"]
     repo.edit_preference(thread_id, "A", {"title": "A", "kind": "soft", "locked": True}, ADA)
     assert store.rows(thread_id)["A"] == before | {"locked": True}
-    assert store.calls == {"UpdateItem": 2}
 
 
 def test_a_subtitle_that_is_not_there_is_no_news_beside_a_new_lock(store, repo):
@@ -538,13 +592,13 @@ def test_new_text_with_a_lock_is_one_write_of_both(store, repo):
     assert store.item(thread_id)["revision"] == 8
 
 
-def test_text_that_changes_while_only_the_lock_is_left_to_write_is_written_with_the_lock(store):
-    thread_id = store.thread("A")
-    writes = iter([lambda: None, lambda: store.poke(thread_id, "preferences", "A", "title", value="Theirs")])
-    repo = store.repository(before_write=lambda: next(writes)(), times=2)
-    repo.edit_preference(thread_id, "A", {"title": "A", "locked": True}, ADA)
-    stored = store.rows(thread_id)["A"]
-    assert (stored["title"], stored["locked"], stored["changed"]) == ("A", True, 8)
+def test_an_edit_to_the_text_of_another_row_is_refused_and_names_it(store, repo):
+    thread_id = store.thread("A", "B")
+    before = store.item(thread_id)
+    with pytest.raises(Duplicate) as refusal:
+        repo.edit_preference(thread_id, "A", {"title": "B"}, ADA)
+    assert [conflict.id for conflict in refusal.value.rows] == ["B"]
+    assert store.item(thread_id) == before
 
 
 def test_an_edit_sets_only_the_fields_that_were_sent(store, repo):
@@ -569,10 +623,12 @@ def test_a_row_removed_once_is_not_found_the_second_time(store, repo):
     assert store.item(thread_id)["revision"] == 8
 
 
-def test_a_lock_that_is_sent_again_is_answered_and_counts_once(store, repo):
+def test_a_lock_of_what_is_locked_takes_a_revision_of_its_own(store, repo):
     thread_id = store.thread("A")
-    assert repo.set_lock(thread_id, "A", ADA, locked=True) == repo.set_lock(thread_id, "A", ADA, locked=True)
-    assert store.item(thread_id)["revision"] == 8
+    first = repo.set_lock(thread_id, "A", ADA, locked=True)
+    second = repo.set_lock(thread_id, "A", ADA, locked=True)
+    assert (first.revision, second.revision) == (8, 9)
+    assert first.preferences == second.preferences
 
 
 # -- the order and all locks ----------------------------------------------------------------------------
@@ -656,7 +712,7 @@ def test_a_deleted_thread_leaves_a_tombstone_without_owner_and_rows(store, repo,
     thread_id = store.thread("A", "B", locked=("A",))
     repo.delete_thread(thread_id, ADA)
     item = store.item(thread_id)
-    assert item.keys() == {"pk", "sk", "deleted_by", "revision", "expires_at", "last_change"}
+    assert item.keys() == {"pk", "sk", "deleted_by", "revision", "expires_at", "last_change", "recent"}
     assert (item["deleted_by"], item["revision"]) == ("ada", 8)
 
 
@@ -711,35 +767,32 @@ def test_two_users_who_register_one_id_at_once_do_not_both_get_it(store):
     assert store.item(thread_id)["owner"] == "eve"
 
 
-def test_a_revival_that_meets_another_of_the_same_user_counts_once(store):
+def test_a_restoration_that_meets_another_of_the_same_user_finds_it_done(store):
     thread_id = store.thread("A")
     store.other.delete_thread(thread_id, ADA)
-    writes = iter([lambda: None, lambda: store.other.register_thread(thread_id, ADA)])
-    repo = store.repository(before_write=lambda: next(writes)(), times=2)
+    repo = store.repository(before_write=lambda: store.other.register_thread(thread_id, ADA))
     thread, new = repo.register_thread(thread_id, ADA)
-    assert (new, thread.revision) == (False, 9)
+    assert (new, thread.revision, thread.revived) == (False, 10, 9)
 
 
-def test_a_revival_does_not_land_on_a_newer_tombstone_unseen(store):
+def test_a_restoration_does_not_land_on_a_newer_tombstone_unseen(store):
     thread_id = store.thread("A")
     store.other.delete_thread(thread_id, ADA)
 
-    def back_and_gone():
+    def restored_and_deleted():
         store.other.register_thread(thread_id, ADA)
         store.other.delete_thread(thread_id, ADA)
 
-    writes = iter([lambda: None, back_and_gone])
-    repo = store.repository(before_write=lambda: next(writes)(), times=2)
+    repo = store.repository(before_write=restored_and_deleted)
     thread, _ = repo.register_thread(thread_id, ADA)
     assert thread.revision == store.item(thread_id)["revision"] == 11
 
 
 @pytest.mark.parametrize("name", ["deleted_by", "owner"])
-def test_what_a_revival_demands_of_a_tombstone_holds_without_a_new_revision(store, name):
+def test_what_a_restoration_demands_of_a_tombstone_holds_without_a_new_revision(store, name):
     thread_id = store.thread("A")
     store.other.delete_thread(thread_id, ADA)
-    writes = iter([lambda: None, lambda: store.poke(thread_id, name, value="eve")])
-    repo = store.repository(before_write=lambda: next(writes)(), times=2)
+    repo = store.repository(before_write=lambda: store.poke(thread_id, name, value="eve"))
     with pytest.raises(ThreadTaken):
         repo.register_thread(thread_id, ADA)
     assert store.item(thread_id)[name] == "eve"
@@ -824,13 +877,14 @@ def test_two_additions_of_the_same_text_that_meet_store_it_once(store, caller):
         before_write=lambda: store.other.add_preferences_bulk(thread_id, drafts("X"), ADA)
     )
     written = repo.add_preferences_bulk(thread_id, drafts("X", "Y"), caller)
-    assert outcomes(written) == [(2, "duplicate"), (3, "recorded")]
+    assert [(r.position, r.outcome) for r in written.reports] == [(2, "duplicate"), (3, "recorded")]
     assert sorted(r["title"] for r in store.rows(thread_id).values()) == ["A", "X", "Y"]
 
 
 def test_a_full_list_still_reports_repeats(store, repo):
     thread_id = store.thread(*(f"Row {n}" for n in range(MAX_PREFERENCES)))
-    assert outcomes(repo.add_preferences_bulk(thread_id, drafts("Row 3"), AGENT)) == [(4, "duplicate")]
+    (report,) = repo.add_preferences_bulk(thread_id, drafts("Row 3"), AGENT).reports
+    assert (report.position, report.outcome) == (4, "duplicate")
 
 
 # -- what comes between an agent's read and its write -----------------------------------------------------
@@ -924,14 +978,16 @@ def test_a_thread_that_lost_its_owner_without_a_new_revision_is_not_written_to(s
     assert list(store.rows(thread_id)) == ["A"]
 
 
-@pytest.mark.parametrize("verb", PLANNED)
+@pytest.mark.parametrize("verb", WRITES)
 def test_the_revision_condition_holds_on_its_own(store, verb):
-    """The revision alone moves: rows, locks and owner are as they were read."""
+    """The revision alone moves: rows, locks and owner are as they were read. Other code has written."""
     thread_id = store.thread("A", "B", "C", locked=("B",))
     repo = store.repository(before_write=lambda: store.poke(thread_id, "revision", value=40))
-    PLANNED[verb](repo, thread_id)
-    assert store.calls["UpdateItem"] == 2
-    assert store.item(thread_id)["revision"] == 41
+    with pytest.raises(OutcomeUnknown) as refusal:
+        WRITES[verb](repo, thread_id)
+    assert store.calls["UpdateItem"] == 1
+    assert refusal.value.thread == store.other.list_preferences(thread_id, ADA)
+    assert store.item(thread_id)["revision"] == 40
 
 
 @AGENTS
@@ -950,6 +1006,20 @@ def test_a_removal_never_slips_to_the_row_that_moved_up(store, caller):
     written = repo.remove_preferences(thread_id, [1, 2], caller)
     assert outcomes(written) == [(1, "out_of_range"), (2, "removed")]
     assert list(store.rows(thread_id)) == ["C"]
+
+
+@AGENTS
+@pytest.mark.parametrize("index", [2, 3])
+def test_an_answer_names_rows_by_their_place_in_its_own_list(store, caller, index):
+    """Whatever moved up in between: acting on such an answer must not hit another row."""
+    thread_id = store.thread("A", "B", "C", "D")
+    repo = between(store, thread_id, lambda other: other.remove_preference(thread_id, "A", ADA))
+    written = repo.update_preferences(thread_id, edits((index, "New")), caller)
+    (report,) = written.reports
+    assert (report.index, report.position, report.outcome) == (index, index - 1, "updated")
+    assert written.thread.preferences[report.position - 1].title == report.title == "New"
+    repo.remove_preferences(thread_id, [report.position], caller, list_revision=written.thread.revision)
+    assert "New" not in store.titles(thread_id)
 
 
 @AGENTS
@@ -1183,16 +1253,17 @@ def test_a_renumbering_between_read_and_write_does_not_send_a_position_astray(st
 # -- the end of patience, and the rest --------------------------------------------------------------------
 
 
-def test_a_planned_write_that_never_gets_its_turn_ends_as_busy_with_nothing_applied(store, monkeypatch):
-    monkeypatch.setattr("preferences.repository.calls.LONGEST_PAUSE", 0.001)
+@pytest.mark.parametrize("caller", [AGENT, ADA], ids=["agent", "user"])
+def test_a_write_that_never_gets_its_turn_ends_as_busy_with_nothing_applied(store, monkeypatch, caller):
+    monkeypatch.setattr("preferences.repository.table.REQUEST_SECONDS", 0.5)
     thread_id = store.thread("A")
-    states = iter(range(1000))
+    states = itertools.count()
     repo = store.repository(
         before_write=lambda: store.other.set_lock(thread_id, "A", ADA, locked=next(states) % 2 == 0),
-        times=1000,
+        times=100_000,
     )
     with pytest.raises(Busy):
-        repo.add_preferences_bulk(thread_id, drafts("X"), AGENT)
+        repo.add_preferences_bulk(thread_id, drafts("X"), caller)
     assert list(store.rows(thread_id)) == ["A"]
 
 

@@ -10,7 +10,7 @@ from preferences.agent import door as agent_door
 from preferences.api import door as people_door
 from preferences.metrics import embedded
 from preferences.repository import PreferenceRepository
-from preferences.repository.calls import Calls
+from preferences.repository.table import ThreadTable
 
 
 @pytest.fixture
@@ -113,15 +113,15 @@ class TestTheAgentsDoor:
 
 def meanwhile(monkeypatch, write) -> None:
     """Lets somebody else write between the next reading of a thread and what is made of it."""
-    read = Calls.read
+    read = ThreadTable.read
 
-    def read_and_lose_the_race(self, thread_id, caller):
-        monkeypatch.setattr(Calls, "read", read)
-        thread = read(self, thread_id, caller)
+    def read_and_lose_the_race(self, *arguments):
+        monkeypatch.setattr(ThreadTable, "read", read)
+        present = read(self, *arguments)
         write()
-        return thread
+        return present
 
-    monkeypatch.setattr(Calls, "read", read_and_lose_the_race)
+    monkeypatch.setattr(ThreadTable, "read", read_and_lose_the_race)
 
 
 class TestThePeoplesDoor:

@@ -1,28 +1,41 @@
-"""The rules: from a thread as it was read and a request, to rows to put, rows to drop, and what to say."""
+"""The rules: from a thread as it was read and a request, to rows to put, rows to remove, and reports."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from preferences.errors import InvalidInput, ListFull, ThreadNotFound
+from preferences.errors import (
+    Duplicate,
+    InvalidInput,
+    ListFull,
+    PreconditionFailed,
+    PreferenceNotFound,
+    ThreadNotFound,
+    ThreadTaken,
+)
 from preferences.model import MAX_BATCH, MAX_PREFERENCES, Caller, Change, Draft, IndexedEdit, Thread
 from preferences.rules import (
     Plan,
-    Write,
-    admit,
+    Stamp,
+    authorize,
+    authorize_registration,
     edited,
     entry_of,
     plan_additions,
+    plan_deletion,
+    plan_edit,
     plan_locks,
     plan_order,
+    plan_registration,
+    plan_removal,
     plan_removals,
     plan_updates,
 )
 from tests.support import ADA, AGENT, EVE, TRUSTED, a_row, a_thread, drafts
 
 AT = "2026-12-01T08:00:00.000Z"
-BY_AGENT = Write(revision=8, actor="agent", at=AT)
-BY_USER = Write(revision=8, actor="user", at=AT)
+BY_AGENT = Stamp(revision=8, actor="agent", at=AT)
+BY_USER = Stamp(revision=8, actor="user", at=AT)
 EVES_AGENT = Caller(actor="agent", owner="eve")
 UNKNOWN = Thread(thread_id="t")
 TOMBSTONE = Thread(thread_id="t", revision=8, deleted_by="ada")
@@ -32,38 +45,43 @@ def outcomes(plan: Plan):
     return [(report.index, report.outcome) for report in plan.reports]
 
 
-class TestAdmission:
+def rows(plan: Plan):
+    """The row that each report means, and what became of the element."""
+    return [(report.id, report.outcome) for report in plan.reports]
+
+
+class TestAuthorization:
     @pytest.mark.parametrize("caller", [ADA, AGENT, TRUSTED], ids=["its owner", "her agent", "trusted agent"])
     def test_is_given_to_the_owner_to_her_agent_and_to_an_agent_that_names_no_user(self, caller):
         thread = a_thread("A")
-        assert admit(thread, caller) is thread
+        assert authorize(thread, caller) is thread
 
     def test_is_refused_to_a_strangers_agent_also_where_a_hand_has_set_the_revision_to_nought(self):
         with pytest.raises(ThreadNotFound):
-            admit(a_thread("A", revision=0), EVES_AGENT)
+            authorize(a_thread("A", revision=0), EVES_AGENT)
 
     @pytest.mark.parametrize("caller", [EVE, EVES_AGENT], ids=["a stranger", "a stranger's agent"])
     def test_is_refused_to_anybody_else(self, caller):
         with pytest.raises(ThreadNotFound):
-            admit(a_thread("A"), caller)
+            authorize(a_thread("A"), caller)
 
     @pytest.mark.parametrize("caller", [ADA, EVE, AGENT, EVES_AGENT, TRUSTED])
     def test_to_a_tombstone_is_given_to_nobody(self, caller):
         with pytest.raises(ThreadNotFound):
-            admit(TOMBSTONE, caller)
+            authorize(TOMBSTONE, caller)
 
     @pytest.mark.parametrize("caller", [ADA, TRUSTED], ids=["a user", "an agent that names no user"])
     def test_to_a_thread_that_is_not_stored_is_refused(self, caller):
         with pytest.raises(ThreadNotFound):
-            admit(UNKNOWN, caller)
+            authorize(UNKNOWN, caller)
 
     def test_to_a_thread_that_is_not_stored_is_given_to_an_agent_that_could_register_it(self):
-        assert admit(UNKNOWN, AGENT) is UNKNOWN
+        assert authorize(UNKNOWN, AGENT) is UNKNOWN
 
     def test_is_not_given_to_a_blank_user_for_want_of_an_owner(self):
         for thread in (TOMBSTONE, UNKNOWN):
             with pytest.raises(ThreadNotFound):
-                admit(thread, Caller(actor="user", owner=None))
+                authorize(thread, Caller(actor="user", owner=None))
 
 
 class TestAnEditedRow:
@@ -92,41 +110,45 @@ class TestAnEditedRow:
 
 
 class TestAdditions:
-    def plan(self, thread, items, write=BY_AGENT):
-        return plan_additions(thread, items, [f"new-{n}" for n in range(len(items))], write)
+    def plan(self, thread, items, stamp=BY_AGENT):
+        return plan_additions(thread, items, [f"new-{n}" for n in range(len(items))], stamp)
 
     def test_go_to_the_end_unlocked_in_the_order_given(self):
         plan = self.plan(a_thread("A", locked=["A"]), drafts("C", "B"))
         assert [(row.title, row.locked) for row in plan.puts] == [("C", False), ("B", False)]
         assert a_row("A").rank < plan.puts[0].rank < plan.puts[1].rank
-        assert outcomes(plan) == [(2, "recorded"), (3, "recorded")]
+        assert rows(plan) == [("new-0", "recorded"), ("new-1", "recorded")]
 
     def test_renumber_nothing(self):
-        assert not self.plan(a_thread("A"), drafts("B")).renumbers
+        thread = a_thread("A")
+        assert not self.plan(thread, drafts("B")).renumbers(thread)
 
-    @pytest.mark.parametrize(("write", "user_changed"), [(BY_AGENT, 0), (BY_USER, 8)])
-    def test_are_stamped_with_the_write_that_brings_them(self, write, user_changed):
-        (row,) = self.plan(a_thread(), drafts("A"), write).puts
+    def test_of_an_agent_begin_a_thread_that_is_not_stored(self):
+        assert self.plan(UNKNOWN, drafts("A")).generation == "begins"
+        assert self.plan(a_thread(), drafts("A")).generation == "goes on"
+
+    @pytest.mark.parametrize(("stamp", "user_changed"), [(BY_AGENT, 0), (BY_USER, 8)])
+    def test_carry_the_stamp_of_their_write(self, stamp, user_changed):
+        (row,) = self.plan(a_thread(), drafts("A"), stamp).puts
         assert (row.added, row.changed, row.user_changed) == (8, 8, user_changed)
         assert (row.created_by, row.updated_by, row.created_at, row.updated_at) == (
-            write.actor,
-            write.actor,
+            stamp.actor,
+            stamp.actor,
             AT,
             AT,
         )
 
     def test_that_repeat_a_row_are_reported_where_it_stands(self):
         plan = self.plan(a_thread("A", "B"), drafts("B", "C", "A"))
-        assert outcomes(plan) == [(2, "duplicate"), (3, "recorded"), (1, "duplicate")]
+        assert rows(plan) == [("B", "duplicate"), ("new-1", "recorded"), ("A", "duplicate")]
         assert [row.title for row in plan.puts] == ["C"]
 
     def test_that_repeat_a_locked_row_are_repeats_all_the_same(self):
-        assert outcomes(self.plan(a_thread("A", locked=["A"]), drafts("A"))) == [(1, "duplicate")]
+        assert rows(self.plan(a_thread("A", locked=["A"]), drafts("A"))) == [("A", "duplicate")]
 
     def test_that_repeat_each_other_are_stored_once(self):
         plan = self.plan(a_thread("A"), drafts("X", "Y", "X"))
-        assert outcomes(plan) == [(2, "recorded"), (3, "recorded"), (2, "duplicate")]
-        assert plan.reports[0].id == plan.reports[2].id == "new-0"
+        assert rows(plan) == [("new-0", "recorded"), ("new-1", "recorded"), ("new-0", "duplicate")]
 
     @pytest.mark.parametrize(
         "draft",
@@ -139,11 +161,11 @@ class TestAdditions:
         ids=["another case", "another kind", "another subtitle", "another text"],
     )
     def test_that_differ_in_anything_are_no_repeats(self, draft):
-        assert outcomes(self.plan(a_thread("A"), [draft])) == [(2, "recorded")]
+        assert rows(self.plan(a_thread("A"), [draft])) == [("new-0", "recorded")]
 
     def test_that_repeat_a_row_stored_twice_are_reported_at_the_first(self):
         thread = a_thread(a_row("A", id="x", rank=1), a_row("A", id="y", rank=2))
-        assert outcomes(self.plan(thread, drafts("A"))) == [(1, "duplicate")]
+        assert rows(self.plan(thread, drafts("A"))) == [("x", "duplicate")]
 
     @pytest.mark.parametrize("before", [0, 50, 98, 99])
     def test_may_fill_the_list_to_its_bound(self, before):
@@ -164,16 +186,16 @@ class TestAdditions:
     def test_never_take_a_rank_that_was_taken_before(self, revision, place):
         """Else a removed row that comes back would stand where another one is."""
         thread = a_thread(a_row("A", rank=(revision - 1) * 100 + place), revision=revision)
-        first = self.plan(thread, drafts(*(f"x{n}" for n in range(MAX_BATCH))), Write(revision, "agent", AT))
+        first = self.plan(thread, drafts(*(f"x{n}" for n in range(MAX_BATCH))), Stamp(revision, "agent", AT))
         after = a_thread(*thread.preferences, *first.puts[:-1], revision=revision)  # the last is removed
-        second = self.plan(after, drafts("Z"), Write(revision + 1, "agent", AT))
+        second = self.plan(after, drafts("Z"), Stamp(revision + 1, "agent", AT))
         ranks = [row.rank for row in (*thread.preferences, *first.puts, *second.puts)]
         assert len(set(ranks)) == len(ranks)
 
 
-def update(first, now=None, *, index=1, seen=None, respect_lock=True, write=BY_AGENT, **fields):
+def update(first, now=None, *, index=1, seen=None, respect_lock=True, stamp=BY_AGENT, **fields):
     edit = IndexedEdit(index=index, **(fields or {"title": "New"}))
-    return plan_updates(first, now or first, [edit], write, list_revision=seen, respect_lock=respect_lock)
+    return plan_updates(first, now or first, [edit], stamp, list_revision=seen, respect_lock=respect_lock)
 
 
 def remove(first, now=None, *, index=1, seen=None, respect_lock=True):
@@ -187,7 +209,7 @@ def by_position(request):
 
 def done(plan):
     """Ids of the rows that the plan touches."""
-    return [row.id for row in plan.puts] + list(plan.drops)
+    return [row.id for row in plan.puts] + list(plan.removes)
 
 
 class TestPositions:
@@ -211,7 +233,8 @@ class TestPositions:
 
     def test_of_a_locked_row_touch_nothing(self, by_position):
         plan = by_position(a_thread("A", locked=["A"]))
-        assert (done(plan), outcomes(plan), plan.renumbers) == ([], [(1, "locked")], False)
+        assert (done(plan), outcomes(plan)) == ([], [(1, "locked")])
+        assert plan.changes_nothing
 
     def test_of_a_row_that_was_locked_since_touch_nothing(self, by_position):
         assert outcomes(by_position(a_thread("A"), a_thread("A", locked=["A"]))) == [(1, "locked")]
@@ -302,7 +325,27 @@ class TestUpdates:
         assert row.subtitle is None
 
     def test_renumber_nothing(self):
-        assert not update(a_thread("A")).renumbers
+        assert not update(a_thread("A")).renumbers(a_thread("A"))
+
+    def test_to_the_text_of_another_row_are_duplicates_of_it_and_put_nothing(self):
+        plan = update(a_thread("A", "B"), title="B")
+        assert (rows(plan), plan.reports[0].index, done(plan)) == ([("B", "duplicate")], 1, [])
+
+    def test_in_one_call_are_compared_with_what_those_before_them_made(self):
+        edits = [
+            IndexedEdit(index=1, title="X"),
+            IndexedEdit(index=2, title="A"),
+            IndexedEdit(index=3, title="X"),
+        ]
+        thread = a_thread("A", "B", "C")
+        plan = plan_updates(thread, thread, edits, BY_AGENT, list_revision=None, respect_lock=True)
+        assert rows(plan) == [("A", "updated"), ("B", "updated"), ("A", "duplicate")]
+
+    def test_of_a_row_that_was_stored_twice_may_leave_its_twin(self):
+        """Older versions let exact repeats be made."""
+        thread = a_thread(a_row("A", id="x", rank=1), a_row("A", id="y", rank=2))
+        assert rows(update(thread, index=2, title="B")) == [("y", "updated")]
+        assert rows(update(thread, index=2, title="A")) == [("y", "unchanged")]
 
     def test_of_one_row_twice_build_on_each_other_and_put_it_once(self):
         edits = [IndexedEdit(index=1, title="X", kind="hard"), IndexedEdit(index=1, title="Y")]
@@ -320,16 +363,85 @@ class TestUpdates:
 
 
 class TestRemovals:
-    def test_renumber(self):
-        assert remove(a_thread("A")).renumbers
+    def test_renumber_the_rows_behind(self):
+        thread = a_thread("A", "B")
+        assert remove(thread, index=1).renumbers(thread)
+        assert not remove(thread, index=2).renumbers(thread)
 
     def test_given_twice_count_once(self):
         thread = a_thread("A", "B")
         plan = plan_removals(thread, thread, [1, 1, 2, 1], list_revision=None, respect_lock=True)
-        assert (outcomes(plan), plan.drops) == ([(1, "removed"), (2, "removed")], ("A", "B"))
+        assert (outcomes(plan), plan.removes) == ([(1, "removed"), (2, "removed")], ("A", "B"))
 
     def test_name_what_was_removed(self):
         assert remove(a_thread("A")).reports[0].title == "A"
+
+
+class TestARegistration:
+    def test_begins_a_generation_where_there_is_no_owner(self):
+        assert plan_registration(UNKNOWN).generation == plan_registration(TOMBSTONE).generation == "begins"
+
+    def test_of_a_thread_that_is_there_changes_nothing(self):
+        assert plan_registration(a_thread("A")).changes_nothing
+
+    def test_may_be_made_by_anyone_of_a_thread_that_is_not_stored(self):
+        assert authorize_registration(UNKNOWN, EVE) is UNKNOWN
+
+    @pytest.mark.parametrize("thread", [a_thread("A"), TOMBSTONE], ids=["a thread", "a tombstone"])
+    def test_may_be_made_by_its_owner_and_by_nobody_else(self, thread):
+        assert authorize_registration(thread, ADA) is thread
+        with pytest.raises(ThreadTaken):
+            authorize_registration(thread, EVE)
+
+    def test_is_undone_by_a_deletion_which_ends_the_generation(self):
+        assert plan_deletion(a_thread("A")).generation == "ends"
+        assert not plan_deletion(a_thread("A")).changes_nothing
+
+
+class TestAUsersEdit:
+    def test_sets_what_is_given_locked_or_not(self):
+        plan = plan_edit(a_thread("A", locked=["A"]), "A", {"title": "B"}, BY_USER)
+        assert [(row.title, row.locked, row.user_changed) for row in plan.puts] == [("B", True, 8)]
+        assert rows(plan) == [("A", "updated")]
+
+    def test_to_what_already_is_puts_nothing(self):
+        plan = plan_edit(a_thread("A"), "A", {"title": "A", "locked": False}, BY_USER)
+        assert (plan.puts, rows(plan)) == ((), [("A", "unchanged")])
+
+    def test_of_a_row_that_is_not_there_is_refused(self):
+        with pytest.raises(PreferenceNotFound):
+            plan_edit(a_thread("A"), "Z", {"title": "B"}, BY_USER)
+
+    def test_of_another_revision_than_the_one_named_is_refused_with_the_row_as_it_stands(self):
+        thread = a_thread(a_row("A", changed=5))
+        assert plan_edit(thread, "A", {"title": "B"}, BY_USER, if_match=5).puts
+        with pytest.raises(PreconditionFailed) as refusal:
+            plan_edit(thread, "A", {"title": "B"}, BY_USER, if_match=4)
+        assert refusal.value.current == thread.find("A")
+
+    def test_to_the_text_of_another_row_is_refused_and_names_it(self):
+        with pytest.raises(Duplicate) as refusal:
+            plan_edit(a_thread("A", "B"), "A", {"title": "B"}, BY_USER)
+        assert [(row.id, row.title) for row in refusal.value.rows] == [("B", "B")]
+
+    def test_that_turns_a_lock_is_not_refused_for_a_twin_that_was_there_before(self):
+        thread = a_thread(a_row("A", id="x", rank=1), a_row("A", id="y", rank=2))
+        assert plan_edit(thread, "x", {"locked": True}, BY_USER).puts
+
+
+class TestAUsersRemoval:
+    def test_takes_the_row_out_locked_or_not(self):
+        assert plan_removal(a_thread("A", locked=["A"]), "A").removes == ("A",)
+
+    def test_of_a_row_that_is_not_there_is_refused(self):
+        with pytest.raises(PreferenceNotFound):
+            plan_removal(a_thread("A"), "Z")
+
+    def test_of_another_revision_than_the_one_named_is_refused(self):
+        thread = a_thread(a_row("A", changed=5))
+        assert plan_removal(thread, "A", if_match=5).removes
+        with pytest.raises(PreconditionFailed):
+            plan_removal(thread, "A", if_match=4)
 
 
 class TestAllLocks:
@@ -340,7 +452,7 @@ class TestAllLocks:
         assert row == thread.find("A" if locked else "B").model_copy(update={"locked": locked})
 
     def test_renumber_nothing(self):
-        assert not plan_locks(a_thread("A"), locked=True).renumbers
+        assert not plan_locks(a_thread("A"), locked=True).renumbers(a_thread("A"))
 
 
 def in_order(thread, plan):
@@ -375,7 +487,7 @@ class TestAnOrder:
         assert plan_order(a_thread("A", "B"), ["A", "B"]) == plan_order(a_thread("A"), []) == Plan()
 
     def test_that_moves_a_row_renumbers(self):
-        assert plan_order(a_thread("A", "B"), ["B"]).renumbers
+        assert plan_order(a_thread("A", "B"), ["B"]).renumbers(a_thread("A", "B"))
 
     def test_takes_no_new_rank_so_that_a_row_added_later_is_last(self):
         thread = a_thread("A", "B", "C")

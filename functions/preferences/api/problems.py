@@ -12,8 +12,8 @@ from preferences.errors import (
     OutcomeUnknown,
     PreconditionFailed,
     PreferencesError,
+    RowConflict,
     Unavailable,
-    UndoConflict,
 )
 
 STATUS: Mapping[type[PreferencesError], int] = {
@@ -70,8 +70,8 @@ def refusal_response(refusal: PreferencesError) -> Response:
         case PreconditionFailed(thread=thread, current=current):
             revision = thread.revision
             members["current"] = views.row(thread, current)
-        case UndoConflict(obstacles=obstacles):
-            members["conflicts"] = [{"id": o.id, "title": o.title, "reason": o.reason} for o in obstacles]
+        case RowConflict(rows=rows):
+            members["conflicts"] = [{"id": row.id, "title": row.title, "reason": row.reason} for row in rows]
         case OutcomeUnknown(thread=thread) if thread is not None:
             revision = thread.revision
             members["preferences"] = views.rows(thread)

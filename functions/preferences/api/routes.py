@@ -181,14 +181,24 @@ def add_preferences(request: Request) -> Response:
     )
 
 
-@route("PATCH /threads/{thread_id}/preferences/{id}", {200: views.Listing}, takes=Edit, if_match=True)
+@route(
+    "PATCH /threads/{thread_id}/preferences/{id}",
+    {200: views.Listing},
+    takes=Edit,
+    refuses=(409,),
+    if_match=True,
+)
 def edit_preference(request: Request) -> Response:
-    """Edit a preference, locked or not: what is sent is set, what is left out stays."""
+    """Edit a preference, locked or not: what is sent is set, what is left out stays.
+
+    409 where another row says exactly that already: `conflicts` names it.
+    """
     edit = request.json(Edit)
-    thread = request.repository.edit_preference(
+    written = request.repository.edit_preference(
         request.thread_id, request.preference_id, edit.fields, request.caller, if_match=request.if_match
     )
-    return _listing(thread, counts={"Updated": request.repository.updates})
+    updated = sum(report.outcome == "updated" for report in written.reports)
+    return _listing(written.thread, counts={"Updated": updated})
 
 
 @route("DELETE /threads/{thread_id}/preferences/{id}", {200: views.Listing}, if_match=True)

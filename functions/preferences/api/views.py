@@ -147,13 +147,13 @@ class Fault(TypedDict):
     message: str
 
 
-class InTheWay(TypedDict):
-    """A row that a later change has moved on."""
+class ConflictingRow(TypedDict):
+    """A row that is in the way of a change."""
 
     id: str
     title: str
     reason: str
-    """How it differs from what the change made of it."""
+    """How it differs from what the change made of it, or that it says just the same."""
 
 
 class Problem(TypedDict):
@@ -168,8 +168,8 @@ class Problem(TypedDict):
     """With `invalid_input`."""
     current: NotRequired[Row]
     """With `precondition_failed`: the row as it stands."""
-    conflicts: NotRequired[list[InTheWay]]
-    """With `undo_conflict`: the rows that are in the way."""
+    conflicts: NotRequired[list[ConflictingRow]]
+    """With `undo_conflict` and `duplicate`: the rows that are in the way."""
     preferences: NotRequired[list[Row]]
     """With `outcome_unknown`, when it could be read: the list as it stands."""
     revision: NotRequired[int]
@@ -211,7 +211,7 @@ def listing_with_outcomes(thread: Thread, reports: tuple[Report, ...]) -> Listin
         {
             "outcome": "recorded" if report.outcome == "recorded" else "duplicate",
             "id": report.id or "",
-            "position": report.index,
+            "position": report.position or 0,
         }
         for report in reports
     ]

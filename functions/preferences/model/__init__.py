@@ -27,6 +27,7 @@ from preferences.model.preference import (
     is_thread_id,
     is_user_id,
     new_id,
+    new_write_id,
     reasoning,
     whole_number,
 )
@@ -62,6 +63,7 @@ __all__ = [
     "is_thread_id",
     "is_user_id",
     "new_id",
+    "new_write_id",
     "one_line",
     "parse",
     "reasoning",

@@ -28,9 +28,20 @@ Kind = Literal["hard", "soft"]
 Actor = Literal["agent", "user"]
 
 
+WRITE_ID = 12
+"""Characters of a write's id."""
+MAX_RECENT = 16
+"""How many of the newest writes a thread remembers."""
+
+
 def new_id() -> str:
     """A fresh id of 128 random bits, as 32 hexadecimal digits: URL-safe, and beyond guessing."""
     return secrets.token_hex(16)
+
+
+def new_write_id() -> str:
+    """A fresh id of 72 random bits, as 12 URL-safe characters: enough to tell a thread's writes apart."""
+    return secrets.token_urlsafe(9)
 
 
 def is_thread_id(text: object) -> TypeGuard[str]:
@@ -100,13 +111,16 @@ class Thread(Frozen):
     deleted_by: str | None = None
     revision: int = 0
     renumbered: int = 0
-    """The revision at which a position last stopped meaning what it meant (a removal, a reorder, an undo)."""
+    """The revision at which a row that is still there last got another position."""
     revived: int = 0
-    """The revision at which its former owner brought it back; what was before is gone. 0: never deleted."""
+    """The revision at which its former owner restored it. Each restoration begins a new generation, in which
+    nothing of the one before is left. 0: never deleted."""
     preferences: tuple[Preference, ...] = ()
     last_change: Change | None = None
-    voided: str = ""
-    """Ids of writes that were given up unheard of, the latest ones, one after the other."""
+    recent: str = ""
+    """Ids of the newest writes, at most MAX_RECENT, the oldest first, one after the other."""
+    recent_ends: int = 0
+    """The revision that the last of them made. Older than `revision` where other code has written since."""
 
     @cached_property
     def positions(self) -> Mapping[str, int]:
@@ -116,6 +130,19 @@ class Thread(Frozen):
     def find(self, preference_id: str) -> Preference | None:
         position = self.positions.get(preference_id)
         return self.preferences[position - 1] if position else None
+
+    def write_at(self, revision: int) -> str | None:
+        """The id of the write that made a revision; None where `recent` does not tell."""
+        first = self.recent_ends - len(self.recent) // WRITE_ID + 1
+        if self.recent_ends != self.revision or not first <= revision <= self.revision:
+            return None
+        start = (revision - first) * WRITE_ID
+        return self.recent[start : start + WRITE_ID]
+
+    def recent_after(self, write_id: str) -> str:
+        """`recent` as it stands after one more write."""
+        known = self.recent if self.recent_ends == self.revision else ""
+        return (known + write_id)[-MAX_RECENT * WRITE_ID :]
 
 
 class Caller(Frozen):
@@ -294,8 +321,18 @@ class Report(Frozen):
     """What became of one element of a batch."""
 
     outcome: Outcome
-    index: int
-    """As the caller gave it; for an addition, its position in the fresh list."""
+    index: int | None = None
+    """The position that the caller gave; None for an addition."""
     title: str | None = None
     """None where no row is meant."""
     id: str | None = None
+    """The row that is meant; of a duplicate, the row that is there already."""
+    position: int | None = None
+    """The row's place in the list of the same answer; None where it is not there."""
+
+    def in_list(self, thread: Thread) -> "Report":
+        """The same report, with the row as `thread` shows it."""
+        row = thread.find(self.id) if self.id else None
+        if row is None:
+            return self
+        return self.model_copy(update={"title": row.title, "position": thread.positions[row.id]})

@@ -9,10 +9,8 @@ _MAX_NAMES = 5
 
 
 def summary(entry: Entry) -> str:
-    """What was done, in a sentence to the user: `The agent recorded 2 preferences: Quiet, Formal tone`."""
+    """What was done to rows, to the user: `The agent recorded 2 preferences: Quiet, Formal tone`."""
     who = "You" if entry.change.actor == "user" else "The agent"
-    if not entry.rows:
-        return f"{who} started this list"
     undo = entry.change.action == "undo"
     *deeds, last = _deeds(entry.rows, undo=undo)
     did = f"{', '.join(deeds)} and {last}" if deeds else last

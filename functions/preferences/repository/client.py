@@ -1,9 +1,8 @@
-"""The client for DynamoDB, and what each of its errors says about the write that met it."""
+"""The client for DynamoDB, and what each of its errors says of the request that it came from."""
 
 import gc
 import logging
 import os
-from enum import Enum
 from functools import cache
 from typing import TYPE_CHECKING, cast
 
@@ -16,9 +15,9 @@ from botocore.exceptions import (
     EndpointConnectionError,
     HTTPClientError,
 )
-from botocore.parsers import ResponseParserError
 from botocore.session import get_session
 
+from preferences.repository.answers import Answer
 from preferences.repository.shortcuts import lean_session, read_as_json
 
 if TYPE_CHECKING:
@@ -29,9 +28,8 @@ READ_SECONDS = 2
 CALL_SECONDS = CONNECT_SECONDS + READ_SECONDS
 """The longest that one call usually takes: the bounds are for each address and each piece of an answer."""
 
-# Refused before it was looked at: nothing was applied, and it may be sent again. Throttling in its several
-# names, and the two ways in which DynamoDB says that somebody else's write holds the item.
-_NOT_APPLIED = frozenset(
+# Throttling in its several names, and the two ways in which DynamoDB says that another write holds the item.
+_NOT_EXECUTED = frozenset(
     {
         "ProvisionedThroughputExceededException",
         "ReplicatedWriteConflictException",
@@ -42,42 +40,32 @@ _NOT_APPLIED = frozenset(
 )
 
 
-class Verdict(Enum):
-    """What an error means for the request that it answers."""
-
-    REFUSED = "its condition does not hold"
-    NOT_APPLIED = "it was never looked at"
-    UNKNOWN = "it may have been applied, or may still be"
-    GARBLED = "it was answered, but not in a way that can be read"
-    FAULT = "it can never succeed: a defect of ours, or of the deployment"
-
-
-def verdict(error: Exception) -> Verdict:
+def answer_of(error: Exception) -> Answer:
+    """What an error says of the request that it came from."""
     if isinstance(error, ClientError):
         code = error.response.get("Error", {}).get("Code", "")
         status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
         if code == "ConditionalCheckFailedException":
-            return Verdict.REFUSED
-        if code in _NOT_APPLIED:
-            return Verdict.NOT_APPLIED
-        if status < 500 and (not code or code.isdigit()):
-            return Verdict.GARBLED  # botocore puts the status where no code is: it isn't DynamoDB that speaks
-        return Verdict.UNKNOWN if status >= 500 or code == "InternalServerError" else Verdict.FAULT
+            return Answer.REFUSED
+        if code in _NOT_EXECUTED:
+            return Answer.NOT_EXECUTED
+        # Where there is no code, botocore puts the status in its place: then it is not DynamoDB that speaks.
+        if status >= 500 or code == "InternalServerError" or not code or code.isdigit():
+            return Answer.NONE
+        return Answer.FAULT
     if isinstance(error, EndpointConnectionError | ConnectTimeoutError):
-        return Verdict.NOT_APPLIED  # no connection, so nothing was sent
+        return Answer.NOT_EXECUTED
     if isinstance(error, HTTPClientError | ConnectionError):
-        return Verdict.UNKNOWN
-    # What the client library raises of its own, it raises before it sends; anything else comes of reading.
-    ours = isinstance(error, BotoCoreError) and not isinstance(error, ResponseParserError)
-    return Verdict.FAULT if ours else Verdict.GARBLED
+        return Answer.NONE
+    # What botocore raises of its own, it raises before it sends. Anything else comes of reading the answer.
+    return Answer.FAULT if isinstance(error, BotoCoreError) else Answer.NONE
 
 
 @cache
 def dynamodb_client() -> "DynamoDBClient":
     """One client per process, made at the first use.
 
-    Its own retries are off: it would send a write a second time after a time-out, and an unlock that is
-    sent again can undo a lock that was acknowledged in between. What may be sent again, we send.
+    Its own retries are off: they would hide a copy without an answer behind a later error.
     """
     config = Config(
         parameter_validation=False,  # `typed` makes every value; this would look at each once more

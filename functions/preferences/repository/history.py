@@ -32,13 +32,17 @@ from typing import Any
 
 from preferences.errors import ChangeNotFound, HistoryNotReady
 from preferences.model import Attributes, Entry, RowChange, Thread
-from preferences.repository.calls import Calls
 from preferences.repository.client import history_days
 from preferences.repository.items import Item, change_fields, key, plain, read_change, read_thread, typed
+from preferences.repository.table import ThreadTable
 from preferences.rules import belongs
 
 RECORD_SECONDS = 21600
 """How long a record of the stream is tried: the template says so to Lambda. Then no entry comes of it."""
+GRACE_SECONDS = 60
+"""How long an entry may be missing while a later one is there: a record that failed is tried again soon."""
+MAX_QUERIES = 4
+"""Of one page, where many revisions changed no row."""
 MAX_DELETIONS = 25
 """Keys that one BatchWriteItem takes."""
 
@@ -49,8 +53,8 @@ class History:
     Every method may raise Busy.
     """
 
-    def __init__(self, calls: Calls) -> None:
-        self._calls = calls
+    def __init__(self, table: ThreadTable) -> None:
+        self._table = table
 
     def put(self, thread_id: str, entry: Entry) -> None:
         """Keeps an entry: once, however often it is put, and only if it is of the thread's present life."""
@@ -58,14 +62,14 @@ class History:
         if _is_over(item):
             return
         self._unless_refused(
-            self._calls.client.put_item,
+            self._table.client.put_item,
             Item=item,
             ConditionExpression="attribute_not_exists(#pk)",
             ExpressionAttributeNames={"#pk": "pk"},
         )
         if not belongs(entry, self._thread(thread_id)):
             self._unless_refused(
-                self._calls.client.delete_item,
+                self._table.client.delete_item,
                 Key=_key(thread_id, entry.revision),
                 ConditionExpression="#id = :id",  # not what a later life has put there
                 ExpressionAttributeNames={"#id": "id"},
@@ -82,7 +86,7 @@ class History:
         request = self._between(thread_id, 0, last)
         request |= {"ProjectionExpression": "#pk, #sk", "ConsistentRead": True}
         while last > 0:
-            page = self._calls.ask(lambda: self._calls.client.query(**request))
+            page = self._table.ask(lambda: self._table.client.query(**request))
             self._delete(page["Items"])
             if "LastEvaluatedKey" not in page:
                 break
@@ -91,49 +95,57 @@ class History:
     def page(
         self, thread: Thread, *, limit: int, before: int | None = None
     ) -> tuple[tuple[Entry, ...], int | None]:
-        """(up to `limit` entries, the newest first; the `before` of the next page).
+        """(up to `limit` entries that changed a row, the newest first; the `before` of the next page).
 
-        Fewer than `limit` where they are large: a page holds at most 1 MB.
+        Fewer than `limit` before the end where they are large (a query answers 1 MB at most), or where many
+        revisions changed no row.
         """
+        first = max(thread.revived, 1)
         last = thread.revision if before is None else min(thread.revision, before - 1)
-        if last < max(thread.revived, 1):
-            return (), None
-        request = self._between(thread.thread_id, thread.revived, last)
-        request |= {"ScanIndexForward": False, "Limit": limit + 1}
-        answer = self._calls.ask(lambda: self._calls.client.query(**request))
-        items = answer["Items"][:limit]
-        entries = [_entry(item) for item in items if not _is_over(item)]
-        more = len(answer["Items"]) > limit or answer.get("LastEvaluatedKey")
-        following = _entry(items[-1]).revision if more and len(entries) == len(items) else None
-        return tuple(entry for entry in entries if belongs(entry, thread)), following
+        for _ in range(MAX_QUERIES):
+            if last < first:
+                return (), None
+            request = self._between(thread.thread_id, first, last)
+            request |= {"ScanIndexForward": False, "Limit": limit + 1}
+            answer = self._table.ask(partial(self._table.client.query, **request))
+            kept = [_entry(item) for item in answer["Items"] if not _is_over(item)]
+            entries = [entry for entry in kept if entry.rows and belongs(entry, thread)]
+            if len(entries) > limit:
+                return tuple(entries[:limit]), entries[limit - 1].revision
+            if "LastEvaluatedKey" not in answer or len(kept) < len(answer["Items"]):
+                return tuple(entries), None
+            last = _revision(answer["LastEvaluatedKey"]) - 1
+            if entries:
+                break
+        return tuple(entries), last + 1 if last >= first else None
 
     def find(self, thread: Thread, revision: int) -> Entry:
         """The entry of a revision. Raises ChangeNotFound, HistoryNotReady.
 
-        An entry that isn't there is still to come as long as its record is tried, for which the time of what
-        was written next, or last, stands; a later entry may well be there before it. Then it never will.
+        Every revision gets an entry, mostly in order. One that isn't there is still to come, unless a later
+        one is there and was made GRACE_SECONDS ago, or the last write was made RECORD_SECONDS ago.
         """
         if not max(thread.revived, 1) <= revision <= thread.revision:
             raise ChangeNotFound
         request = self._between(thread.thread_id, revision, thread.revision)
         request |= {"Limit": 1, "ConsistentRead": True}
-        items = self._calls.ask(lambda: self._calls.client.query(**request))["Items"]
+        items = self._table.ask(lambda: self._table.client.query(**request))["Items"]
         entry = _entry(items[0]) if items else None
         if entry is not None and entry.revision == revision:
             if _is_over(items[0]) or not belongs(entry, thread):
                 raise ChangeNotFound
             return entry
-        since = entry.change if entry is not None else thread.last_change
-        if since is not None and time.time() < _seconds(since.at) + RECORD_SECONDS:
+        since, patience = (entry.change, GRACE_SECONDS) if entry else (thread.last_change, RECORD_SECONDS)
+        if since is not None and time.time() < _seconds(since.at) + patience:
             raise HistoryNotReady
         raise ChangeNotFound
 
     def _thread(self, thread_id: str) -> Thread:
         """The thread as it is now, without its rows."""
         names = {"#revision": "revision", "#owner": "owner", "#revived": "revived"}
-        answer = self._calls.ask(
-            lambda: self._calls.client.get_item(
-                TableName=self._calls.table,
+        answer = self._table.ask(
+            lambda: self._table.client.get_item(
+                TableName=self._table.name,
                 Key=key(thread_id),
                 ConsistentRead=True,
                 ProjectionExpression=", ".join(names),
@@ -145,7 +157,7 @@ class History:
     def _between(self, thread_id: str, first: int, last: int) -> dict[str, Any]:
         """The parameters of a query for the entries from one revision to another, both included."""
         return {
-            "TableName": self._calls.table,
+            "TableName": self._table.name,
             "KeyConditionExpression": "#pk = :pk AND #sk BETWEEN :first AND :last",
             "ExpressionAttributeNames": {"#pk": "pk", "#sk": "sk"},
             "ExpressionAttributeValues": {
@@ -158,20 +170,20 @@ class History:
     def _delete(self, keys: Sequence[Any]) -> None:
         waiting: list[Any] = [{"DeleteRequest": {"Key": entry_key}} for entry_key in keys]
         while waiting:
-            request = {self._calls.table: waiting[:MAX_DELETIONS]}
-            answer = self._calls.ask(partial(self._calls.client.batch_write_item, RequestItems=request))
-            left_over = answer.get("UnprocessedItems", {}).get(self._calls.table, [])
+            request = {self._table.name: waiting[:MAX_DELETIONS]}
+            answer = self._table.ask(partial(self._table.client.batch_write_item, RequestItems=request))
+            left_over = answer.get("UnprocessedItems", {}).get(self._table.name, [])
             waiting = waiting[MAX_DELETIONS:] + left_over
 
     def _unless_refused(self, call: Callable[..., Any], **request: Any) -> None:
         """Makes a conditional call; that its condition doesn't hold is as good as done."""
-        refused = self._calls.client.exceptions.ConditionalCheckFailedException
+        refused = self._table.client.exceptions.ConditionalCheckFailedException
 
         def attempt() -> None:
             with suppress(refused):
-                call(TableName=self._calls.table, **request)
+                call(TableName=self._table.name, **request)
 
-        self._calls.ask(attempt)
+        self._table.ask(attempt)
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,6 +220,10 @@ def _key(thread_id: str, revision: int) -> dict[str, dict[str, str]]:
     return key(thread_id) | {"sk": {"S": f"CHANGE#{revision:010d}"}}
 
 
+def _revision(key_or_item: Item) -> int:
+    return int(key_or_item["sk"]["S"].removeprefix("CHANGE#"))
+
+
 def _item(thread_id: str, entry: Entry) -> dict[str, dict[str, Any]]:
     attributes = {
         **change_fields(entry.change),
@@ -221,7 +237,7 @@ def _item(thread_id: str, entry: Entry) -> dict[str, dict[str, Any]]:
 def _entry(item: Item) -> Entry:
     attributes = {name: plain(value) for name, value in item.items()}
     return Entry(
-        revision=int(attributes["sk"].removeprefix("CHANGE#")),
+        revision=_revision(item),
         owner=attributes["user"],
         change=read_change(attributes),
         rows=tuple(_row_change(fields) for fields in attributes["rows"]),

@@ -7,7 +7,8 @@ renumbered    N
 revived       N   of a thread that was deleted once
 preferences   M   id → M of the row's fields, without its id; absent on a tombstone
 last_change   M
-voided        S   ids of writes that were given up and may still arrive: none of them is applied any more
+recent        M   ids S: of the newest writes, the oldest first, 12 characters each;
+                  ends N: the revision that the last of them made
 deleted_by    S   on a tombstone only, with
 expires_at    N   epoch seconds, the table's TTL attribute
 """
@@ -68,9 +69,14 @@ def thread_item(thread: Thread) -> dict[str, dict[str, Any]]:
         "renumbered": thread.renumbered,
         "preferences": {row.id: row_fields(row) for row in thread.preferences},
         "last_change": change_fields(thread.last_change) if thread.last_change else None,
+        "recent": recent_fields(thread),
     }
     stored = {name: typed(value) for name, value in attributes.items() if value is not None}
     return key(thread.thread_id) | stored
+
+
+def recent_fields(thread: Thread) -> dict[str, object] | None:
+    return {"ids": thread.recent, "ends": thread.recent_ends} if thread.recent else None
 
 
 def change_fields(change: Change) -> dict[str, object]:
@@ -92,7 +98,7 @@ def read_head(thread_id: str, item: Item | None) -> Thread:
     if item is None:
         return Thread(thread_id=thread_id)
     attributes = {name: plain(value) for name, value in item.items() if name != "preferences"}
-    change = attributes.get("last_change")
+    change, recent = attributes.get("last_change"), attributes.get("recent", {})
     return Thread(
         thread_id=thread_id,
         owner=attributes.get("owner"),
@@ -101,7 +107,8 @@ def read_head(thread_id: str, item: Item | None) -> Thread:
         renumbered=attributes.get("renumbered", 0),
         revived=attributes.get("revived", 0),
         last_change=read_change(change) if change else None,
-        voided=attributes.get("voided", ""),
+        recent=recent.get("ids", ""),
+        recent_ends=recent.get("ends", 0),
     )
 
 

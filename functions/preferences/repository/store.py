@@ -1,21 +1,17 @@
-"""What is done to threads: one item each, and three shapes of write.
+"""What is done to threads, one item each. There is one way to write:
 
-    register   PutItem, on the condition that there is no item; if a tombstone of the user's is in its place,
-               one UpdateItem on the condition that its revision is still that one
-    blind      one UpdateItem that reads nothing: the user's edit, lock, unlock and removal of one row, and
-               the deletion of the thread
-    planned    GetItem, a plan made from it (rules), one UpdateItem on the condition that the revision is
-               still the one that was read (PutItem where there is no item yet): batches, the lock of all
-               rows, the order, undo
+    1. GetItem, consistent.
+    2. A plan, made from what was read (`rules`).
+    3. One UpdateItem, on the condition that the revision is still the one that was read, and that no row that
+       an agent touches is locked. Where there is no item yet, one PutItem.
 
-`calls` has one more, which voids a write that nobody heard of again.
-
-Time runs down; on the right, what the condition of a write holds it to.
+The user's requests differ from the tools by their plan, and by not respecting the lock. What each answer
+means, and when a request is planned again, stands in `answers`. On the right, what the condition does:
 
     agent   reads revision 7, #2 is unlocked
-    user                             locks #2: revision 8, acknowledged
-    agent   writes #2                            refused: revision is 8, and #2 is locked
-            the refusal brings the item: plans again, skips #2, writes the rest on revision 8
+    user    reads revision 7, locks #2: revision 8, acknowledged
+    agent   writes #2                             refused: the revision is 8, and #2 is locked
+            plans again on the item that came with the refusal: skips #2, writes the rest on revision 8
 
 The lock stands in the agent's condition in its own right: it would hold without the revision.
 """
@@ -25,10 +21,11 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from preferences import rules
-from preferences.errors import Busy, PreconditionFailed, PreferenceNotFound, ThreadNotFound, ThreadTaken
+from preferences.errors import OutcomeUnknown, PreferencesError, ThreadNotFound
 from preferences.model import (
     Caller,
     Change,
@@ -36,27 +33,31 @@ from preferences.model import (
     Entry,
     Fields,
     IndexedEdit,
-    Preference,
     Report,
     Thread,
     new_id,
+    new_write_id,
 )
-from preferences.repository.calls import WRITE, Calls, NotApplied, Refused
+from preferences.repository.answers import Step
 from preferences.repository.client import dynamodb_client, history_days, table_name
 from preferences.repository.expressions import Expressions
 from preferences.repository.history import History
-from preferences.repository.items import change_fields, key, row_fields
+from preferences.repository.items import change_fields, key, row_fields, thread_item
+from preferences.repository.table import Authorize, Present, ThreadTable, Write
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
-Planner = Callable[[Thread, Thread, rules.Write], rules.Plan]
-"""(the thread when the call came, the thread that the write will meet, the write) → plan."""
+Planner = Callable[[Thread, Thread, rules.Stamp], rules.Plan]
+"""(the thread when the request came, the thread that the write will meet, the stamp of the write) → plan."""
+
+PATIENCE = 5
+"""From this conflict on an agent pauses before it plans again, so that people win."""
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """The fresh list, and what became of each element of the request."""
+    """The list after the request, and what became of each element of it."""
 
     thread: Thread
     reports: tuple[Report, ...] = ()
@@ -68,11 +69,14 @@ def open_repository(seconds_left: Callable[[], float]) -> "PreferenceRepository"
 
 
 class PreferenceRepository:
-    """A write is done when its method returns, mostly with the fresh list; one that raises changed nothing.
+    """A write is stored when its method returns, mostly with the fresh list. One that raises changed nothing.
 
-    The exception is OutcomeUnknown. All may raise Busy, and all that take a thread ThreadNotFound, when it is
-    not the caller's; only `register_thread` says ThreadTaken instead. Faults of the deployment (no table, no
-    permission) are raised as they come.
+    The exception is OutcomeUnknown. Every method may raise Busy, and all that take a thread ThreadNotFound,
+    when it is not the caller's; `register_thread` raises ThreadTaken instead. Errors that a retry does not
+    mend (no table, no permission) are raised as they come.
+
+    Whatever a user is acknowledged is a commit with a revision of its own, also where nothing differs, so
+    that a request which was sent before and given up can't be applied any more.
     """
 
     def __init__(
@@ -82,75 +86,43 @@ class PreferenceRepository:
         *,
         seconds_left: Callable[[], float] = lambda: math.inf,
     ) -> None:
-        self._calls = Calls(client, table_name, seconds_left)
+        self._table = ThreadTable(client, table_name, seconds_left)
 
     @property
     def retries(self) -> int:
-        """Tries beyond the first, of reads and writes alike."""
-        return self._calls.retries
-
-    @property
-    def updates(self) -> int:
-        """How many updates were applied: none by an edit to what already is."""
-        return self._calls.updates
+        """Calls beyond the first, and plans beyond the first."""
+        return self._table.retries
 
     # -- threads
 
     def register_thread(self, thread_id: str, caller: Caller) -> tuple[Thread, bool]:
         """(the thread, whether it is new to the caller). Raises ThreadTaken if it is somebody else's.
 
-        A thread that the caller deleted comes back empty, and goes on from its revision.
+        A thread that the caller deleted is restored: it is empty, and goes on from its revision.
         """
-        user = _user(caller)
-        change = _change(caller, "register")
-        new = Thread(thread_id=thread_id, owner=user, revision=1, last_change=change)
-        for _ in self._calls.tries(calls=WRITE):
-            try:
-                return self._calls.create(new, change, caller), True
-            except NotApplied:
-                continue
-            except Refused as refusal:
-                found = refusal.head
-                if found.owner == user:
-                    return refusal.thread(caller), False
-            if found.owner is not None or found.deleted_by != user:
-                raise ThreadTaken
-            try:
-                return self._revive(found, change, caller), True
-            except (NotApplied, Refused):
-                continue
-        raise Busy
+        _require_user(caller)
+        new = True
+
+        def plan(_: Thread, now: Thread, __: rules.Stamp) -> rules.Plan:
+            nonlocal new
+            new = now.owner is None
+            return rules.plan_registration(now)
+
+        written = self._write(thread_id, caller, "register", plan, authorize=rules.authorize_registration)
+        return written.thread, new
 
     def delete_thread(self, thread_id: str, caller: Caller) -> None:
         """Leaves a tombstone: no owner, no rows, the next revision. The history goes when it is read."""
-        change = _change(caller, "delete")
-        expires_at = int(time.time()) + (history_days() + 1) * 86400
-        for _ in self._calls.tries(calls=WRITE):
-            write = Expressions()
-            write.require_owner(_user(caller))
-            write.put("deleted_by", caller.owner)
-            write.put("expires_at", expires_at)
-            write.put("last_change", change_fields(change))
-            write.next_revision()
-            write.remove("owner")
-            write.remove("preferences")
-            write.remove("renumbered")
-            try:
-                self._calls.update(thread_id, write, change, caller)
-            except NotApplied:
-                continue
-            except Refused:
-                raise ThreadNotFound from None
-            return
-        raise Busy
+        _require_user(caller)
+        self._write(thread_id, caller, "delete", lambda _, now, __: rules.plan_deletion(now))
 
     def list_threads(
         self, caller: Caller, *, limit: int, after: str | None = None
     ) -> tuple[tuple[str, ...], str | None]:
         """(thread ids in no particular order, the `after` of the next page). Eventually consistent."""
-        user = _user(caller)
+        user = _require_user(caller)
         request: dict[str, Any] = {
-            "TableName": self._calls.table,
+            "TableName": self._table.name,
             "IndexName": "owner",
             "KeyConditionExpression": "#owner = :owner",
             "ExpressionAttributeNames": {"#owner": "owner"},
@@ -159,14 +131,14 @@ class PreferenceRepository:
         }
         if after is not None:
             request["ExclusiveStartKey"] = key(after) | {"owner": {"S": user}}
-        answer = self._calls.ask(lambda: self._calls.client.query(**request))
+        answer = self._table.ask(lambda: self._table.client.query(**request))
         ids = tuple(item["pk"]["S"].removeprefix("THREAD#") for item in answer["Items"])
         return ids, ids[-1] if answer.get("LastEvaluatedKey") else None
 
     # -- both parties: lists and batches
 
     def list_preferences(self, thread_id: str, caller: Caller) -> Thread:
-        return self._calls.read(thread_id, caller)
+        return self._table.read(thread_id, caller)
 
     def add_preferences_bulk(self, thread_id: str, items: Sequence[Draft], caller: Caller) -> Written:
         """New rows at the end, unlocked, in order; exact repeats are reported, not stored.
@@ -175,11 +147,9 @@ class PreferenceRepository:
         Raises ListFull, and then none is stored.
         """
         ids = [new_id() for _ in items]
-
-        def plan(_: Thread, now: Thread, write: rules.Write) -> rules.Plan:
-            return rules.plan_additions(now, items, ids, write)
-
-        return self._planned(thread_id, caller, "add", plan)
+        return self._write(
+            thread_id, caller, "add", lambda _, now, stamp: rules.plan_additions(now, items, ids, stamp)
+        )
 
     def update_preferences(
         self,
@@ -195,13 +165,16 @@ class PreferenceRepository:
         An agent's write respects the lock, whatever is asked for.
         """
         respect_lock = respect_lock or caller.actor == "agent"
-
-        def plan(first: Thread, now: Thread, write: rules.Write) -> rules.Plan:
-            return rules.plan_updates(
-                first, now, updates, write, list_revision=list_revision, respect_lock=respect_lock
-            )
-
-        return self._planned(thread_id, caller, "edit", plan, respect_lock=respect_lock)
+        plan = partial(
+            rules.plan_updates, edits=updates, list_revision=list_revision, respect_lock=respect_lock
+        )
+        return self._write(
+            thread_id,
+            caller,
+            "edit",
+            lambda first, now, stamp: plan(first, now, stamp=stamp),
+            respect_lock=respect_lock,
+        )
 
     def remove_preferences(
         self,
@@ -214,13 +187,12 @@ class PreferenceRepository:
     ) -> Written:
         """Removals by position, as in `update_preferences`."""
         respect_lock = respect_lock or caller.actor == "agent"
-
-        def plan(first: Thread, now: Thread, _: rules.Write) -> rules.Plan:
-            return rules.plan_removals(
-                first, now, indices, list_revision=list_revision, respect_lock=respect_lock
-            )
-
-        return self._planned(thread_id, caller, "remove", plan, respect_lock=respect_lock)
+        plan = partial(
+            rules.plan_removals, indices=indices, list_revision=list_revision, respect_lock=respect_lock
+        )
+        return self._write(
+            thread_id, caller, "remove", lambda first, now, _: plan(first, now), respect_lock=respect_lock
+        )
 
     # -- the user alone: single rows by id, all locks, the order
 
@@ -232,92 +204,53 @@ class PreferenceRepository:
         caller: Caller,
         *,
         if_match: int | None = None,
-    ) -> Thread:
-        """Sets `fields` of one row, locked or not. What already is so is not written.
+    ) -> Written:
+        """Sets `fields` of one row, locked or not; the report is `updated` or `unchanged`.
 
-        Raises PreferenceNotFound, and PreconditionFailed when the row's revision is not `if_match`.
+        Raises PreferenceNotFound, PreconditionFailed when its revision is not `if_match`, and Duplicate.
         """
-        text = cast(Fields, {name: value for name, value in fields.items() if name != "locked"})
-        change = _change(caller, "edit" if text else "lock" if fields["locked"] else "unlock")
-        row: Preference | None = None
-        for _ in self._calls.tries(calls=WRITE):
-            write = Expressions()
-            write.require_owner(_user(caller))
-            write.require_row(preference_id)
-            if if_match is not None:
-                write.require_row_revision(preference_id, if_match)
-            # `changed` moves only when the text does. Where a refusal has shown that the text is what it
-            # shall be, only the lock is left to write, on the condition that the text stays so.
-            if not text or (row is not None and _has(row, text)):
-                write.require_equality(preference_id, text)
-                changes = Fields(locked=fields["locked"])
-                write.require_difference(preference_id, changes)
-            else:
-                changes = fields
-                write.require_difference(preference_id, text)
-                write.stamp_row(preference_id, "changed", "user_changed")
-                write.put_fields(preference_id, {"updated_by": "user", "updated_at": change.at}.items())
-            write.put_fields(preference_id, changes.items())
-            write.put("last_change", change_fields(change))
-            write.next_revision()
-            try:
-                return self._calls.update(thread_id, write, change, caller)
-            except NotApplied:
-                continue
-            except Refused as refusal:
-                thread, row = _present_row(refusal.thread(caller), preference_id, if_match)
-                if _has(row, fields):
-                    return thread
-        raise Busy
+        _require_user(caller)
+        action = "edit" if fields.keys() - {"locked"} else "lock" if fields["locked"] else "unlock"
+        return self._write(
+            thread_id,
+            caller,
+            action,
+            lambda _, now, stamp: rules.plan_edit(now, preference_id, fields, stamp, if_match=if_match),
+        )
 
     def set_lock(self, thread_id: str, preference_id: str, caller: Caller, *, locked: bool) -> Thread:
         """Locks or unlocks one row, and touches nothing else of it. Raises PreferenceNotFound."""
-        return self.edit_preference(thread_id, preference_id, {"locked": locked}, caller)
+        return self.edit_preference(thread_id, preference_id, {"locked": locked}, caller).thread
 
     def remove_preference(
         self, thread_id: str, preference_id: str, caller: Caller, *, if_match: int | None = None
     ) -> Thread:
         """Removes one row, locked or not. Raises PreferenceNotFound and PreconditionFailed."""
-        change = _change(caller, "remove")
-        for _ in self._calls.tries(calls=WRITE):
-            write = Expressions()
-            write.require_owner(_user(caller))
-            write.require_row(preference_id)
-            if if_match is not None:
-                write.require_row_revision(preference_id, if_match)
-            write.drop_row(preference_id)
-            write.put("last_change", change_fields(change))
-            write.next_revision("renumbered")
-            try:
-                return self._calls.update(thread_id, write, change, caller)
-            except NotApplied:
-                continue
-            except Refused as refusal:
-                _present_row(refusal.thread(caller), preference_id, if_match)
-        raise Busy
+        _require_user(caller)
+        return self._write(
+            thread_id,
+            caller,
+            "remove",
+            lambda _, now, __: rules.plan_removal(now, preference_id, if_match=if_match),
+        ).thread
 
     def set_all_locks(self, thread_id: str, caller: Caller, *, locked: bool) -> Thread:
-        def plan(_: Thread, now: Thread, __: rules.Write) -> rules.Plan:
-            return rules.plan_locks(now, locked=locked)
-
-        _user(caller)
+        _require_user(caller)
         action = "lock_all" if locked else "unlock_all"
-        return self._planned(thread_id, caller, action, plan, respect_lock=False).thread
+        return self._write(
+            thread_id, caller, action, lambda _, now, __: rules.plan_locks(now, locked=locked)
+        ).thread
 
     def reorder(self, thread_id: str, ids: Sequence[str], caller: Caller) -> Thread:
         """The named rows first, in this order. Raises InvalidInput for an id that the thread doesn't have."""
-
-        def plan(_: Thread, now: Thread, __: rules.Write) -> rules.Plan:
-            return rules.plan_order(now, ids)
-
-        _user(caller)
-        return self._planned(thread_id, caller, "reorder", plan, respect_lock=False).thread
+        _require_user(caller)
+        return self._write(thread_id, caller, "reorder", lambda _, now, __: rules.plan_order(now, ids)).thread
 
     # -- what was done
 
     @property
     def history(self) -> History:
-        return History(self._calls)
+        return History(self._table)
 
     def list_history(
         self, thread_id: str, caller: Caller, *, limit: int, before: int | None = None
@@ -330,85 +263,119 @@ class PreferenceRepository:
 
         Raises ChangeNotFound, HistoryNotReady, UndoConflict and ListFull.
         """
+        _require_user(caller)
         entry: Entry | None = None
 
-        def plan(_: Thread, now: Thread, write: rules.Write) -> rules.Plan:
+        def plan(_: Thread, now: Thread, stamp: rules.Stamp) -> rules.Plan:
             nonlocal entry
             if entry is None:
                 entry = self.history.find(now, revision)
-                if not self._calls.has_time(calls=WRITE):  # it may have taken what the write needs
-                    raise Busy
-            return rules.plan_undo(now, entry, write)
+            return rules.plan_undo(now, entry, stamp)
 
-        _user(caller)
-        return self._planned(thread_id, caller, "undo", plan, respect_lock=False).thread
+        return self._write(thread_id, caller, "undo", plan).thread
 
-    # -- the planned write
+    # -- the one way to write
 
-    def _planned(
-        self, thread_id: str, caller: Caller, action: str, planner: Planner, *, respect_lock: bool = True
+    def _write(
+        self,
+        thread_id: str,
+        caller: Caller,
+        action: str,
+        planner: Planner,
+        *,
+        respect_lock: bool = False,
+        authorize: Authorize = rules.authorize,
     ) -> Written:
-        first = now = self._calls.read(thread_id, caller)
-        change = _change(caller, action)
-        for _ in self._calls.tries(calls=WRITE):
-            revision = now.revision + 1
-            plan = planner(first, now, rules.Write(revision=revision, actor=caller.actor, at=change.at))
-            if not plan.puts and not plan.drops:
-                return Written(now, plan.reports)
-            try:
-                if now.revision == 0:
-                    new = Thread(
-                        thread_id=thread_id,
-                        owner=caller.owner,
-                        revision=revision,
-                        preferences=plan.puts,
-                        last_change=change,
-                    )
-                    return Written(self._calls.create(new, change, caller), plan.reports)
-                write = self._expressions(now, plan, change, respect_lock)
-                return Written(self._calls.update(thread_id, write, change, caller), plan.reports)
-            except NotApplied:
-                continue
-            except Refused as refusal:
-                now = refusal.thread(caller)
-                if now.revived != first.revived:  # deleted meanwhile, and begun anew: another list
-                    raise ThreadNotFound from None
-        raise Busy
+        budget = self._table.budget()
+        first = now = self._table.read(thread_id, caller, authorize, budget)
+        conflicts = 0
+        while True:
+            change = _change(caller, action)
+            plan = planner(first, now, rules.Stamp(now.revision + 1, caller.actor, change.at))
+            if plan.changes_nothing and caller.actor == "agent":
+                return _written(now, plan)
+            write = _conditional_write(now, plan, change, caller.owner, respect_lock)
+            step, present = self._table.write(write, budget)
+            if step is Step.DONE:
+                ends = plan.generation == "ends"
+                return _written(present.head if ends else present.thread(caller, authorize), plan)
+            if step is Step.UNKNOWN:
+                raise OutcomeUnknown(_shown(present, caller, authorize))
+            conflicts += 1
+            self._table.retries += 1
+            if caller.actor == "agent" and conflicts >= PATIENCE:
+                budget.pause(conflicts - PATIENCE + 1)
+                now = self._table.read(thread_id, caller, authorize, budget)
+            else:
+                now = present.thread(caller, authorize)
+            registers = authorize is rules.authorize_registration
+            if not registers and (now.revision == 0 or now.revived != first.revived):
+                raise ThreadNotFound  # deleted meanwhile; another generation is another list
 
-    def _expressions(self, now: Thread, plan: rules.Plan, change: Change, respect_lock: bool) -> Expressions:
-        """The write that a plan asks for, on the condition that it meets what the plan was made from."""
-        write = Expressions()
+
+def _conditional_write(
+    now: Thread, plan: rules.Plan, change: Change, user: str | None, respect_lock: bool
+) -> Write:
+    """The write that a plan asks for, on the condition that it meets what the plan was made from."""
+    revision, begins = now.revision + 1, plan.generation == "begins"
+    recent = now.recent_after(change.id)
+    write = Expressions()
+    if now.revision == 0:
+        new = Thread(
+            thread_id=now.thread_id,
+            owner=user,
+            revision=revision,
+            preferences=plan.puts,
+            last_change=change,
+            recent=recent,
+            recent_ends=revision,
+        )
+        write.require_new()
+        parameters = write.condition() | {"Item": thread_item(new)}
+        return Write(now.thread_id, change.id, now.revision, parameters)
+    write.require_revision(now.revision)
+    if now.owner:
         write.require_owner(now.owner)
-        write.require_revision(now.revision)
-        targets = [*(row.id for row in plan.puts if row.id in now.positions), *plan.drops]
-        if respect_lock:
-            for preference_id in targets:
-                write.require_unlocked(preference_id)
-        for row in plan.puts:
-            write.put_row(row.id, row_fields(row))
-        for preference_id in plan.drops:
-            write.drop_row(preference_id)
-        write.put("revision", now.revision + 1)
-        if plan.renumbers:
-            write.put("renumbered", now.revision + 1)
-        write.put("last_change", change_fields(change))
-        return write
+    else:
+        write.require_deleted_by(cast(str, user))
+    if respect_lock:
+        for preference_id in (*(row.id for row in plan.puts if now.find(row.id)), *plan.removes):
+            write.require_unlocked(preference_id)
+    write.put("revision", revision)
+    write.put("last_change", change_fields(change))
+    write.put("recent", {"ids": recent, "ends": revision})
+    if begins or plan.renumbers(now):
+        write.put("renumbered", revision)
+    match plan.generation:
+        case "begins":
+            write.put("owner", user)
+            write.put("revived", revision)
+            write.put("preferences", {row.id: row_fields(row) for row in plan.puts})
+            write.remove("deleted_by", "expires_at")
+        case "ends":
+            write.put("deleted_by", user)
+            write.put("expires_at", int(time.time()) + (history_days() + 1) * 86400)
+            write.remove("owner", "preferences", "renumbered")
+        case "goes on":
+            for row in plan.puts:
+                write.put_row(row.id, row_fields(row))
+            for preference_id in plan.removes:
+                write.remove_row(preference_id)
+    return Write(now.thread_id, change.id, now.revision, write.update() | {"Key": key(now.thread_id)})
 
-    def _revive(self, tombstone: Thread, change: Change, caller: Caller) -> Thread:
-        user = _user(caller)
-        write = Expressions()
-        write.require_deleted_by(user)
-        write.require_revision(tombstone.revision)
-        write.put("owner", user)
-        write.put("preferences", {})
-        write.put("last_change", change_fields(change))
-        write.next_revision("renumbered", "revived")
-        write.remove("deleted_by")
-        write.remove("expires_at")
-        return self._calls.update(tombstone.thread_id, write, change, caller)
+
+def _written(thread: Thread, plan: rules.Plan) -> Written:
+    return Written(thread, tuple(report.in_list(thread) for report in plan.reports))
 
 
-def _user(caller: Caller) -> str:
+def _shown(present: Present, caller: Caller, authorize: Authorize) -> Thread | None:
+    try:
+        return present.thread(caller, authorize)
+    except PreferencesError:
+        return None
+
+
+def _require_user(caller: Caller) -> str:
     """The user's id, on the paths that are the user's alone."""
     if caller.actor != "user" or not caller.owner:
         raise ValueError("only a user may do this")
@@ -418,19 +385,10 @@ def _user(caller: Caller) -> str:
 def _change(caller: Caller, action: str) -> Change:
     at = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     return Change(
-        id=new_id(), actor=caller.actor, who=caller.who, action=action, reasoning=caller.reasoning, at=at
+        id=new_write_id(),
+        actor=caller.actor,
+        who=caller.who,
+        action=action,
+        reasoning=caller.reasoning,
+        at=at,
     )
-
-
-def _has(row: Preference, fields: Fields) -> bool:
-    return all(getattr(row, name) == value for name, value in fields.items())
-
-
-def _present_row(thread: Thread, preference_id: str, if_match: int | None) -> tuple[Thread, Preference]:
-    """Why a write to one row was refused, as an exception; or the row, if nothing of that is the reason."""
-    row = thread.find(preference_id)
-    if row is None:
-        raise PreferenceNotFound
-    if if_match is not None and row.changed != if_match:
-        raise PreconditionFailed(thread, row)
-    return thread, row

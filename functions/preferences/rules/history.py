@@ -1,9 +1,9 @@
 """What a write did, told from the thread before and after it; and what it takes to put that back."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
-from preferences.errors import ChangeNotFound, ListFull, Obstacle, UndoConflict
+from preferences.errors import ChangeNotFound, ConflictingRow, ListFull, UndoConflict
 from preferences.model import (
     MAX_PREFERENCES,
     SHOWN,
@@ -15,7 +15,7 @@ from preferences.model import (
     Thread,
     one_line,
 )
-from preferences.rules.plans import Plan, Write, edited
+from preferences.rules.plans import Plan, Stamp, conflicting, edited
 
 
 def entry_of(old: Thread, new: Thread) -> Entry | None:
@@ -37,34 +37,47 @@ def belongs(entry: Entry, thread: Thread) -> bool:
     return entry.owner == thread.owner and thread.revived <= entry.revision <= thread.revision
 
 
-def plan_undo(now: Thread, entry: Entry, write: Write) -> Plan:
+def plan_undo(now: Thread, entry: Entry, stamp: Stamp) -> Plan:
     """Every row of the entry as it was before, if all of them still are as the entry left them.
 
-    Raises UndoConflict, with every row that a later change has moved on, and ListFull; then none is put
-    back. Raises ChangeNotFound if the thread was deleted since, even if it has come back.
+    Raises UndoConflict, with every row that a later change has moved on or that would be repeated exactly,
+    and ListFull; then none is put back. Raises ChangeNotFound if the thread was deleted since, even if it
+    was restored.
     """
     if not belongs(entry, now):
         raise ChangeNotFound
     if not entry.rows:
         raise UndoConflict("this change touched no preference, so there is nothing to put back", ())
-    if obstacles := tuple(_obstacles(now, entry)):
-        raise UndoConflict("later changes are in the way, so nothing was put back", obstacles)
-    puts = [
-        _as_before(now.find(change.id), change.id, change.before, write)
+    if conflicts := tuple(_conflicts(now, entry)):
+        raise UndoConflict("later changes are in the way, so nothing was put back", conflicts)
+    puts = {
+        change.id: _as_before(now.find(change.id), change.id, change.before, stamp)
         for change in entry.rows
         if change.before is not None
-    ]
-    drops = [change.id for change in entry.rows if change.before is None]
-    size = len({*now.positions, *(row.id for row in puts)} - {*drops})
-    if size > MAX_PREFERENCES:
+    }
+    removes = tuple(change.id for change in entry.rows if change.before is None)
+    rows = {row.id: row for row in now.preferences if row.id not in removes} | puts
+    if twins := tuple(_twins(now, puts, rows)):
+        raise UndoConflict("exact repeats would come of it, so nothing was put back", twins)
+    if len(rows) > MAX_PREFERENCES:
         raise ListFull(
-            f"a thread holds at most {MAX_PREFERENCES} preferences and would have {size}; "
+            f"a thread holds at most {MAX_PREFERENCES} preferences and would have {len(rows)}; "
             "nothing was put back: remove some first"
         )
-    moves = any(
-        change.before is None or change.after is None or "rank" in change.after for change in entry.rows
-    )
-    return Plan(puts=tuple(puts), drops=tuple(drops), renumbers=moves)
+    return Plan(puts=tuple(puts.values()), removes=removes)
+
+
+def _twins(
+    now: Thread, puts: Mapping[str, Preference], rows: Mapping[str, Preference]
+) -> Iterator[ConflictingRow]:
+    """Of the list as it would be, the rows that one that is put back would repeat."""
+    for row in puts.values():
+        present = now.find(row.id)
+        if present is not None and present.text == row.text:
+            continue
+        for other in rows.values():
+            if other.id != row.id and other.text == row.text:
+                yield conflicting(other)
 
 
 def _added_or_edited(old: Thread, new: Thread) -> Iterator[RowChange]:
@@ -93,30 +106,30 @@ def _shown(row: Preference) -> dict[str, Any]:
     return {name: getattr(row, name) for name in SHOWN}
 
 
-def _as_before(row: Preference | None, preference_id: str, before: Attributes, write: Write) -> Preference:
+def _as_before(row: Preference | None, preference_id: str, before: Attributes, stamp: Stamp) -> Preference:
     if row is not None:
         fields = cast(Fields, {name: value for name, value in before.items() if name != "rank"})
-        return edited(row, fields, write).model_copy(update={"rank": before.get("rank", row.rank)})
+        return edited(row, fields, stamp).model_copy(update={"rank": before.get("rank", row.rank)})
     # To whoever has seen the list without it, it is new, and the work of the one who brings it back.
     stamps = {
-        "added": write.revision,
-        "changed": write.revision,
-        "user_changed": write.revision if write.actor == "user" else 0,
-        "updated_by": write.actor,
-        "updated_at": write.at,
+        "added": stamp.revision,
+        "changed": stamp.revision,
+        "user_changed": stamp.revision if stamp.actor == "user" else 0,
+        "updated_by": stamp.actor,
+        "updated_at": stamp.at,
     }
     known = {name: value for name, value in before.items() if name in Preference.model_fields}
     return Preference(**{**known, **stamps, "id": preference_id})
 
 
-def _obstacles(now: Thread, entry: Entry) -> Iterator[Obstacle]:
+def _conflicts(now: Thread, entry: Entry) -> Iterator[ConflictingRow]:
     for change in entry.rows:
         row = now.find(change.id)
-        if reason := _obstacle(row, change):
-            yield Obstacle(change.id, row.title if row else change.title, reason)
+        if reason := _conflict(row, change):
+            yield ConflictingRow(change.id, row.title if row else change.title, reason)
 
 
-def _obstacle(row: Preference | None, change: RowChange) -> str | None:
+def _conflict(row: Preference | None, change: RowChange) -> str | None:
     """How the row as it stands differs from what the change made of it, in words; None where it doesn't."""
     if change.after is None:
         return "is in the list again" if row else None

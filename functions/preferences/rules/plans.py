@@ -1,16 +1,28 @@
-"""What may be changed, and what becomes of each element of a request. Pure: no clock, no table, no chance.
+"""What a request does to a thread: one pure function for each request, from the thread as read to a Plan.
 
-A plan is made against two readings of the thread. `first` is the list as it stood when the call came:
-what positions mean, for good. `now` is the list that the write will meet: the same at first, and newer
-when another writer came between and the plan is made again. So a position never slips to another row,
-however often the plan is remade. The repository holds each plan to what it was made for: the write is
-refused by the table if `now` is no longer true, or a row that an agent touches is locked.
+No clock, no table, no chance. A plan is written on the condition that the thread still is at the revision
+that the plan was made from. Where it is not, the request is planned again from the thread as it is by then.
+
+Requests by position take two readings of the thread. `first` is the list as it stood when the request came:
+it says which row a position means, for good. `now` is the list that the write will meet. So a position never
+slips to another row, however often the request is planned again.
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
-from preferences.errors import FieldError, InvalidInput, ListFull, ThreadNotFound
+from preferences.errors import (
+    ConflictingRow,
+    Duplicate,
+    FieldError,
+    InvalidInput,
+    ListFull,
+    PreconditionFailed,
+    PreferenceNotFound,
+    ThreadNotFound,
+    ThreadTaken,
+)
 from preferences.model import (
     MAX_PREFERENCES,
     Actor,
@@ -26,8 +38,8 @@ from preferences.model import (
 
 
 @dataclass(frozen=True, slots=True)
-class Write:
-    """The write that a plan is for: the revision that it makes, by whom, and when (ISO 8601, UTC)."""
+class Stamp:
+    """What a write leaves on the rows that it touches: its revision, by whom, and when (ISO 8601, UTC)."""
 
     revision: int
     actor: Actor
@@ -36,20 +48,31 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Rows as they shall stand, ids of rows to take out, and what to say of each element."""
+    """Rows as they shall stand, ids of rows to remove, and what to report of each element of the request."""
 
     puts: tuple[Preference, ...] = ()
-    drops: tuple[str, ...] = ()
+    removes: tuple[str, ...] = ()
     reports: tuple[Report, ...] = ()
-    renumbers: bool = False
-    """Whether a position will no longer mean what it did."""
+    generation: Literal["goes on", "begins", "ends"] = "goes on"
+    """Whether the write registers or restores the thread (`begins`), or deletes it (`ends`)."""
+
+    @property
+    def changes_nothing(self) -> bool:
+        return not self.puts and not self.removes and self.generation == "goes on"
+
+    def renumbers(self, now: Thread) -> bool:
+        """Whether a row that stays gets another position."""
+        rows = {row.id: row for row in now.preferences} | {row.id: row for row in self.puts}
+        staying = [row for row in rows.values() if row.id not in self.removes]
+        staying.sort(key=lambda row: (row.rank, row.id))
+        return any(now.positions.get(row.id, n) != n for n, row in enumerate(staying, 1))
 
 
-def admit(thread: Thread, caller: Caller) -> Thread:
-    """`thread`, if the caller may see it. Raises ThreadNotFound: a stranger's thread is as good as none.
+def authorize(thread: Thread, caller: Caller) -> Thread:
+    """`thread`, if the caller may see it. Raises ThreadNotFound for another user's thread as for none.
 
-    A thread that is not stored is an empty list to an agent who comes with a user's id, since its first
-    addition registers it. A tombstone is never that: only its former owner brings it back.
+    A thread that is not stored is an empty list to an agent that comes with a user's id, since its first
+    addition registers the thread. A tombstone is not: only its former owner restores it.
     """
     if thread.revision == 0 and thread.owner is None and caller.actor == "agent" and caller.owner is not None:
         return thread
@@ -59,98 +82,42 @@ def admit(thread: Thread, caller: Caller) -> Thread:
     raise ThreadNotFound
 
 
-def edited(row: Preference, fields: Fields, write: Write) -> Preference:
+def authorize_registration(thread: Thread, caller: Caller) -> Thread:
+    """`thread`, if the caller owns it or may register it. Raises ThreadTaken.
+
+    A thread that is not stored may be registered by anyone, a tombstone by its former owner.
+    """
+    if (thread.owner or thread.deleted_by or caller.owner) != caller.owner:
+        raise ThreadTaken
+    return thread
+
+
+def edited(row: Preference, fields: Fields, stamp: Stamp) -> Preference:
     """`row` with new text, kind or lock; the same row if that is what it is already."""
     changes = {name: value for name, value in fields.items() if getattr(row, name) != value}
     if changes.keys() - {"locked"}:
-        changes |= {"changed": write.revision, "updated_by": write.actor, "updated_at": write.at}
-        if write.actor == "user":
-            changes["user_changed"] = write.revision
+        changes |= {"changed": stamp.revision, "updated_by": stamp.actor, "updated_at": stamp.at}
+        if stamp.actor == "user":
+            changes["user_changed"] = stamp.revision
     return row.model_copy(update=changes) if changes else row
 
 
-def plan_additions(now: Thread, drafts: Sequence[Draft], ids: Sequence[str], write: Write) -> Plan:
-    """New rows at the end, unlocked, under the given ids; exact repeats are reported where they stand.
-
-    Raises ListFull when not all of them fit: then none is added.
-    """
-    places = {row.text: (n, row.id) for n, row in reversed(list(enumerate(now.preferences, 1)))}
-    # Ranks are never used twice, so that a removed row can come back to where it was: each revision owns
-    # the hundred ranks from a hundred times itself on.
-    last = now.preferences[-1].rank if now.preferences else 0
-    rank = max(last + 1, write.revision * MAX_PREFERENCES)
-    puts: list[Preference] = []
-    reports: list[Report] = []
-    for draft, preference_id in zip(drafts, ids, strict=True):
-        outcome: Outcome = "duplicate"
-        if draft.text not in places:
-            outcome = "recorded"
-            puts.append(_new_row(draft, preference_id, rank + len(puts), write))
-            places[draft.text] = len(now.preferences) + len(puts), preference_id
-        position, known_id = places[draft.text]
-        reports.append(Report(outcome=outcome, index=position, title=draft.title, id=known_id))
-    room = MAX_PREFERENCES - len(now.preferences)
-    if len(puts) > room:
-        raise ListFull(
-            f"a thread holds at most {MAX_PREFERENCES} preferences and has room for {max(room, 0)} more, "
-            f"not {len(puts)}; none was recorded: remove some first, or record fewer"
-        )
-    return Plan(puts=tuple(puts), reports=tuple(reports))
+# -- the thread as a whole
 
 
-def plan_updates(
-    first: Thread,
-    now: Thread,
-    edits: Sequence[IndexedEdit],
-    write: Write,
-    *,
-    list_revision: int | None,
-    respect_lock: bool,
-) -> Plan:
-    """Each edit on the row that its position meant in `first`, or on what an edit before it made of it."""
-    puts: dict[str, Preference] = {}
-    reports: list[Report] = []
-    for edit in edits:
-        target = _target(first, now, edit.index, list_revision, respect_lock)
-        if isinstance(target, Report):
-            reports.append(target)
-            continue
-        row = puts.get(target.id, target)
-        new = edited(row, edit.fields, write)
-        if new != row:
-            puts[new.id] = new
-        reports.append(_report("unchanged" if new == row else "updated", edit.index, new))
-    return Plan(puts=tuple(puts.values()), reports=tuple(reports))
+def plan_registration(now: Thread) -> Plan:
+    """Registers a thread, or restores it. Of a thread that is there it changes nothing."""
+    return Plan(generation="goes on" if now.owner else "begins")
 
 
-def plan_removals(
-    first: Thread,
-    now: Thread,
-    indices: Iterable[int],
-    *,
-    list_revision: int | None,
-    respect_lock: bool,
-) -> Plan:
-    """The rows that the positions meant in `first`; a position that is given twice counts once."""
-    drops: list[str] = []
-    reports: list[Report] = []
-    for index in dict.fromkeys(indices):
-        target = _target(first, now, index, list_revision, respect_lock)
-        if isinstance(target, Report):
-            reports.append(target)
-            continue
-        drops.append(target.id)
-        reports.append(_report("removed", index, target))
-    return Plan(drops=tuple(drops), reports=tuple(reports), renumbers=bool(drops))
+def plan_deletion(_: Thread) -> Plan:
+    return Plan(generation="ends")
 
 
 def plan_locks(now: Thread, *, locked: bool) -> Plan:
-    """Every row locked, or every row unlocked; rows that already are so are left alone."""
-    return Plan(
-        puts=tuple(
-            row.model_copy(update={"locked": locked}) for row in now.preferences if row.locked != locked
-        )
-    )
+    """Every row locked, or every row unlocked."""
+    rows = (row for row in now.preferences if row.locked != locked)
+    return Plan(puts=tuple(row.model_copy(update={"locked": locked}) for row in rows))
 
 
 def plan_order(now: Thread, ids: Sequence[str]) -> Plan:
@@ -165,19 +132,137 @@ def plan_order(now: Thread, ids: Sequence[str]) -> Plan:
             raise InvalidInput([FieldError(f"ids.{n}", "is named twice")])
     named = [row for preference_id in ids if (row := now.find(preference_id))]
     order = named + [row for row in now.preferences if row.id not in ids]
-    # The same ranks change hands, so that only rows that move are written.
+    # The ranks stay and the rows change places, so that only rows that move are written.
     ranks: list[int] = []
     for row in now.preferences:
         ranks.append(max(row.rank, ranks[-1] + 1) if ranks else row.rank)
-    puts = tuple(
-        row.model_copy(update={"rank": rank})
-        for row, rank in zip(order, ranks, strict=True)
-        if row.rank != rank
-    )
-    return Plan(puts=puts, renumbers=bool(puts))
+    moved = [(row, rank) for row, rank in zip(order, ranks, strict=True) if row.rank != rank]
+    return Plan(puts=tuple(row.model_copy(update={"rank": rank}) for row, rank in moved))
 
 
-def _new_row(draft: Draft, preference_id: str, rank: int, write: Write) -> Preference:
+# -- single rows by id: the user alone
+
+
+def plan_edit(
+    now: Thread, preference_id: str, fields: Fields, stamp: Stamp, *, if_match: int | None = None
+) -> Plan:
+    """One row with `fields` set, locked or not.
+
+    Raises PreferenceNotFound, PreconditionFailed where the row's revision is not `if_match`, and Duplicate
+    where the text would be that of another row.
+    """
+    row = _row(now, preference_id, if_match)
+    new = edited(row, fields, stamp)
+    if new.text != row.text and (twin := _twin(new, now.preferences)):
+        raise Duplicate("another preference of this thread says exactly this", [conflicting(twin)])
+    report = _report("unchanged" if new == row else "updated", None, new)
+    return Plan(puts=() if new == row else (new,), reports=(report,))
+
+
+def plan_removal(now: Thread, preference_id: str, *, if_match: int | None = None) -> Plan:
+    """One row removed, locked or not. Raises PreferenceNotFound and PreconditionFailed."""
+    row = _row(now, preference_id, if_match)
+    return Plan(removes=(row.id,), reports=(_report("removed", None, row),))
+
+
+def conflicting(twin: Preference) -> ConflictingRow:
+    """How a row is named that an exact repeat would repeat."""
+    return ConflictingRow(twin.id, twin.title, "has the same title, subtitle and kind")
+
+
+def _row(now: Thread, preference_id: str, if_match: int | None) -> Preference:
+    row = now.find(preference_id)
+    if row is None:
+        raise PreferenceNotFound
+    if if_match is not None and row.changed != if_match:
+        raise PreconditionFailed(now, row)
+    return row
+
+
+# -- batches: agents and users
+
+
+def plan_additions(now: Thread, drafts: Sequence[Draft], ids: Sequence[str], stamp: Stamp) -> Plan:
+    """New rows at the end, unlocked, under the given ids. An exact repeat is a duplicate, and not stored.
+
+    Raises ListFull when not all of them fit: then none is added.
+    """
+    known = {row.text: row.id for row in reversed(now.preferences)}
+    # Ranks are never used twice, so that a removed row can come back to where it was: each revision owns
+    # the hundred ranks from a hundred times itself on.
+    last = now.preferences[-1].rank if now.preferences else 0
+    rank = max(last + 1, stamp.revision * MAX_PREFERENCES)
+    puts: list[Preference] = []
+    reports: list[Report] = []
+    for draft, preference_id in zip(drafts, ids, strict=True):
+        outcome: Outcome = "duplicate"
+        if draft.text not in known:
+            outcome = "recorded"
+            puts.append(_new_row(draft, preference_id, rank + len(puts), stamp))
+            known[draft.text] = preference_id
+        reports.append(Report(outcome=outcome, title=draft.title, id=known[draft.text]))
+    room = MAX_PREFERENCES - len(now.preferences)
+    if len(puts) > room:
+        raise ListFull(
+            f"a thread holds at most {MAX_PREFERENCES} preferences and has room for {max(room, 0)} more, "
+            f"not {len(puts)}; none was recorded: remove some first, or record fewer"
+        )
+    begins = bool(puts) and now.revision == 0
+    return Plan(puts=tuple(puts), reports=tuple(reports), generation="begins" if begins else "goes on")
+
+
+def plan_updates(
+    first: Thread,
+    now: Thread,
+    edits: Sequence[IndexedEdit],
+    stamp: Stamp,
+    *,
+    list_revision: int | None,
+    respect_lock: bool,
+) -> Plan:
+    """Each edit on the row that its position meant in `first`, or on what an edit before it made of it."""
+    rows = {row.id: row for row in now.preferences}
+    puts: dict[str, Preference] = {}
+    reports: list[Report] = []
+    for edit in edits:
+        target = _target(first, now, edit.index, list_revision, respect_lock)
+        if isinstance(target, Report):
+            reports.append(target)
+            continue
+        row = rows[target.id]
+        new = edited(row, edit.fields, stamp)
+        if new == row:
+            reports.append(_report("unchanged", edit.index, row))
+        elif new.text != row.text and (twin := _twin(new, rows.values())):
+            reports.append(_report("duplicate", edit.index, twin))
+        else:
+            rows[new.id] = puts[new.id] = new
+            reports.append(_report("updated", edit.index, new))
+    return Plan(puts=tuple(puts.values()), reports=tuple(reports))
+
+
+def plan_removals(
+    first: Thread,
+    now: Thread,
+    indices: Iterable[int],
+    *,
+    list_revision: int | None,
+    respect_lock: bool,
+) -> Plan:
+    """The rows that the positions meant in `first`; a position that is given twice counts once."""
+    removes: list[str] = []
+    reports: list[Report] = []
+    for index in dict.fromkeys(indices):
+        target = _target(first, now, index, list_revision, respect_lock)
+        if isinstance(target, Report):
+            reports.append(target)
+            continue
+        removes.append(target.id)
+        reports.append(_report("removed", index, target))
+    return Plan(removes=tuple(removes), reports=tuple(reports))
+
+
+def _new_row(draft: Draft, preference_id: str, rank: int, stamp: Stamp) -> Preference:
     return Preference(
         id=preference_id,
         title=draft.title,
@@ -185,14 +270,19 @@ def _new_row(draft: Draft, preference_id: str, rank: int, write: Write) -> Prefe
         kind=draft.kind,
         locked=False,
         rank=rank,
-        added=write.revision,
-        changed=write.revision,
-        user_changed=write.revision if write.actor == "user" else 0,
-        created_by=write.actor,
-        created_at=write.at,
-        updated_by=write.actor,
-        updated_at=write.at,
+        added=stamp.revision,
+        changed=stamp.revision,
+        user_changed=stamp.revision if stamp.actor == "user" else 0,
+        created_by=stamp.actor,
+        created_at=stamp.at,
+        updated_by=stamp.actor,
+        updated_at=stamp.at,
     )
+
+
+def _twin(row: Preference, rows: Iterable[Preference]) -> Preference | None:
+    """Another row with the same title, subtitle and kind."""
+    return next((other for other in rows if other.id != row.id and other.text == row.text), None)
 
 
 def _target(
@@ -219,5 +309,5 @@ def _target(
     return row
 
 
-def _report(outcome: Outcome, index: int, row: Preference) -> Report:
+def _report(outcome: Outcome, index: int | None, row: Preference) -> Report:
     return Report(outcome=outcome, index=index, title=row.title, id=row.id)

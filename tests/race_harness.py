@@ -1,6 +1,6 @@
-"""A contest on one thread: agents and users who write at once, each in a thread or a process of its own.
+"""A race on one thread: agents and users who write at once, each in a thread or a process of its own.
 
-What every contestant did, and every state that the table went through, is kept for `check`, which looks at
+What every participant did, and every state that the table went through, is kept for `check`, which looks at
 the whole of it afterwards. The states come from the engine's own answers, one for each committed write.
 """
 
@@ -26,8 +26,8 @@ ADA = Caller.user("ada")
 
 
 @dataclass
-class Deed:
-    """One call of one contestant. Times are of the machine's one clock that never goes back."""
+class Request:
+    """One call of one participant. Times are of the machine's one clock that never goes back."""
 
     who: str
     verb: str
@@ -44,21 +44,21 @@ class Deed:
 class Log:
     """What came of it; several can be put together."""
 
-    deeds: list[Deed] = field(default_factory=list)
+    requests: list[Request] = field(default_factory=list)
     states: dict[int, dict[str, Any]] = field(default_factory=dict)
     """Revision → the item that was committed, as the engine sent it."""
     clashes: list[int] = field(default_factory=list)
     """Revisions that were committed twice."""
 
     def add(self, other: "Log") -> None:
-        self.deeds += other.deeds
+        self.requests += other.requests
         self.clashes += [*other.clashes, *(self.states.keys() & other.states.keys())]
         self.states |= other.states
 
 
 @dataclass
-class Contestant:
-    """Does `count` random deeds on a thread. `states` is where its commits are seen by others as well."""
+class Participant:
+    """Does `count` random requests on a thread. `states` is where its commits are seen by others as well."""
 
     name: str
     table_name: str
@@ -87,19 +87,19 @@ class Contestant:
     def _committed(self, http_response: Any, parsed: Mapping[str, Any], **_: Any) -> None:
         if http_response.status_code == 200:
             revision = int(parsed["Attributes"]["revision"]["N"])
-            self.log.deeds[-1].commits.append(revision)
+            self.log.requests[-1].commits.append(revision)
             if revision in self.log.states:
                 self.log.clashes.append(revision)
             self.log.states[revision] = parsed["Attributes"]
 
     def _do(self, verb: str, call: Callable[[], Any], **asked: Any) -> None:
-        self.log.deeds.append(Deed(self.name, verb, asked, time.monotonic()))
+        self.log.requests.append(Request(self.name, verb, asked, time.monotonic()))
         try:
             said = call()
         except PreferencesError as refusal:
             said = refusal.code
-        deed = self.log.deeds[-1]
-        deed.said, deed.end = said, time.monotonic()
+        request = self.log.requests[-1]
+        request.said, request.end = said, time.monotonic()
 
     def _new_title(self) -> str:
         return f"{self.name} {next(self.titles)}"
@@ -180,22 +180,22 @@ def _revision(answer: Any) -> int:
 # -- running it -----------------------------------------------------------------------------------------
 
 
-def in_threads(contestants: list[Contestant], history: "Stream | None" = None) -> Log:
+def in_threads(participants: list[Participant], history: "Stream | None" = None) -> Log:
     """All at once; they share one log of states, which the stream follows."""
     whole = Log()
-    for contestant in contestants:
-        contestant.log.states = whole.states
-    start = threading.Barrier(len(contestants))
+    for participant in participants:
+        participant.log.states = whole.states
+    start = threading.Barrier(len(participants))
     failures: list[BaseException] = []
 
-    def run(contestant: Contestant) -> None:
+    def run(participant: Participant) -> None:
         start.wait()
         try:
-            contestant.run()
+            participant.run()
         except BaseException as failure:
             failures.append(failure)
 
-    threads = [threading.Thread(target=run, args=(c,)) for c in contestants]
+    threads = [threading.Thread(target=run, args=(c,)) for c in participants]
     if history:
         history.follow(whole.states)
     for thread in threads:
@@ -206,9 +206,9 @@ def in_threads(contestants: list[Contestant], history: "Stream | None" = None) -
         history.stop()
     if failures:
         raise failures[0]
-    for contestant in contestants:
-        whole.deeds += contestant.log.deeds
-        whole.clashes += contestant.log.clashes
+    for participant in participants:
+        whole.requests += participant.log.requests
+        whole.clashes += participant.log.clashes
     return whole
 
 
@@ -249,18 +249,18 @@ def check(log: Log, first: Thread, last: Thread) -> None:
         revision: read_thread(first.thread_id, item) for revision, item in log.states.items()
     }
     assert not log.clashes, "two writes made the same revision"
-    made = sorted(revision for deed in log.deeds for revision in deed.commits)
+    made = sorted(revision for request in log.requests for revision in request.commits)
     assert made == list(range(first.revision + 1, last.revision + 1)), "a revision is missing, or too many"
     assert threads[last.revision] == last, "what was acknowledged last is not what is stored"
     for revision in made:
         _check_agents_write(threads[revision - 1], threads[revision])
     _check_real_time(log)
-    for deed in log.deeds:
-        assert len(deed.commits) <= 1, f"{deed.verb} was applied twice"
-        for revision in deed.commits:
-            _check_claim(deed, threads, threads[revision - 1], threads[revision])
-        if not deed.commits:
-            _check_no_claim(deed)
+    for request in log.requests:
+        assert len(request.commits) <= 1, f"{request.verb} was applied twice"
+        for revision in request.commits:
+            _check_claim(request, threads, threads[revision - 1], threads[revision])
+        if not request.commits:
+            _check_no_claim(request)
 
 
 def _check_agents_write(old: Thread, new: Thread) -> None:
@@ -283,71 +283,73 @@ def _check_agents_write(old: Thread, new: Thread) -> None:
 
 def _check_real_time(log: Log) -> None:
     """What set out after another was acknowledged is the later revision."""
-    committed = [(deed.start, deed.end, deed.commits[0]) for deed in log.deeds if deed.commits]
+    committed = [
+        (request.start, request.end, request.commits[0]) for request in log.requests if request.commits
+    ]
     for _, end, revision in committed:
         for start, _, other in committed:
             assert not (start > end and other < revision)
 
 
-def _check_claim(deed: Deed, threads: Mapping[int, Thread], old: Thread, new: Thread) -> None:
+def _check_claim(request: Request, threads: Mapping[int, Thread], old: Thread, new: Thread) -> None:
     """What was said is what was committed: each row that was touched, and no other."""
     touched = {row.id for row in old.preferences if new.find(row.id) != row}
-    if deed.who.startswith("agent"):
-        envelope = deed.said
+    if request.who.startswith("agent"):
+        envelope = request.said
         assert envelope["ok"]
         assert envelope["revision"] == new.revision
-        shown = threads.get(deed.asked.get("list_revision") or -1)
+        shown = threads.get(request.asked.get("list_revision") or -1)
         claims = []
         for item in envelope["items"]:
-            index, title, outcome = item["index"], item.get("title"), item["outcome"]
-            if outcome in ("recorded", "duplicate"):
-                assert new.preferences[index - 1].title == title
-            elif outcome in ("updated", "removed"):
+            title, outcome = item.get("title"), item["outcome"]
+            if "position" in item:
+                assert new.preferences[item["position"] - 1].title == title, "a position of another list"
+            if outcome in ("updated", "removed"):
                 list_ = new if outcome == "updated" else old
                 claims.append({row.id for row in list_.preferences if row.title == title} & touched)
                 if shown is not None:
-                    assert shown.preferences[index - 1].id in claims[-1], "a position hit another row"
+                    assert shown.preferences[item["index"] - 1].id in claims[-1], "a position hit another row"
         assert all(claims)
         assert (len(claims), set().union(*claims)) == (len(touched), touched)
         return
-    assert deed.said == new.revision
-    before, after = old.find(deed.asked.get("id", "")), new.find(deed.asked.get("id", ""))
-    if deed.asked.get("if_match") is not None:
+    assert request.said == new.revision
+    before, after = old.find(request.asked.get("id", "")), new.find(request.asked.get("id", ""))
+    if request.asked.get("if_match") is not None:
         assert before is not None
-        assert before.changed == deed.asked["if_match"], "If-Match let a stale write pass"
-    match deed.verb:
+        assert before.changed == request.asked["if_match"], "If-Match let a stale write pass"
+    match request.verb:
         case "add":
-            assert new.preferences[-1].title == deed.asked["title"]
+            assert new.preferences[-1].title == request.asked["title"]
             assert not touched
         case "edit":
             assert before is not None
             assert after is not None
             assert (after.title, after.locked, after.changed) == (
-                deed.asked["title"],
+                request.asked["title"],
                 before.locked,
                 new.revision,
             )
             assert touched == {before.id}
         case "lock" | "unlock":
             assert before is not None
-            assert after == before.model_copy(update={"locked": deed.verb == "lock"})
-            assert touched == {before.id}
+            assert after == before.model_copy(update={"locked": request.verb == "lock"})
+            assert touched <= {before.id}
         case "remove":
-            assert (after, touched) == (None, {deed.asked["id"]})
+            assert (after, touched) == (None, {request.asked["id"]})
         case "reorder":
-            named = deed.asked["ids"]
+            named = request.asked["ids"]
             assert [row.id for row in new.preferences][: len(named)] == named
             assert all(
                 row.model_copy(update={"rank": 0}) == old.find(row.id).model_copy(update={"rank": 0})
                 for row in new.preferences
             )
         case "lock_all" | "unlock_all":
-            assert {row.locked for row in new.preferences} == {deed.verb == "lock_all"}
+            assert {row.locked for row in new.preferences} == {request.verb == "lock_all"}
             assert new.preferences == tuple(
-                row.model_copy(update={"locked": deed.verb == "lock_all"}) for row in old.preferences
+                row.model_copy(update={"locked": request.verb == "lock_all"}) for row in old.preferences
             )
         case "undo":
-            undone = deed.asked["revision"]
+            undone = request.asked["revision"]
             entry = rules.entry_of(threads[undone - 1], threads[undone])
             for change in entry.rows:
                 row = new.find(change.id)
@@ -357,18 +359,20 @@ def _check_claim(deed: Deed, threads: Mapping[int, Thread], old: Thread, new: Th
                         assert getattr(row, name) == value
 
 
-def _check_no_claim(deed: Deed) -> None:
+def _check_no_claim(request: Request) -> None:
     """Nothing was committed, so nothing may be said to have been done."""
-    if deed.who.startswith("agent") and deed.said["ok"]:
-        assert not {item["outcome"] for item in deed.said["items"]} & {"recorded", "updated", "removed"}
+    if request.who.startswith("agent") and request.said["ok"]:
+        assert not {item["outcome"] for item in request.said["items"]} & {"recorded", "updated", "removed"}
+    elif not request.who.startswith("agent"):
+        assert isinstance(request.said, str), "a user was acknowledged without a commit"
 
 
 def summary(log: Log) -> dict[str, int]:
-    """Deeds that were committed, by verb: how much of a contest it was."""
+    """Requests that were committed, by verb: how much of a race it was."""
     counts: dict[str, int] = {}
-    for deed in log.deeds:
-        if deed.commits:
-            counts[deed.verb] = counts.get(deed.verb, 0) + 1
+    for request in log.requests:
+        if request.commits:
+            counts[request.verb] = counts.get(request.verb, 0) + 1
     return counts
 
 

@@ -1,7 +1,6 @@
-"""A wire to an engine that fails as networks and services do: beneath boto3, on a real socket.
+"""A proxy in front of an engine that fails as networks and services do: beneath boto3, on a real socket.
 
-It stands before either engine as one more HTTP server, and does to the requests of an operation, one by one,
-what it was told to do; others pass.
+It does to the requests of an operation, one by one, what `fail` says; others pass.
 """
 
 import contextlib
@@ -11,7 +10,7 @@ import socket
 import struct
 import threading
 import time
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -50,35 +49,34 @@ class Exchange:
         self.handler.connection.close()
 
 
-class Wire:
-    """`url` is the engine's address with the wire in between; `seen` counts requests, by operation.
-
-    An UpdateItem that voids another goes by the name of "Void": it changes nothing, and may be sent twice.
-    """
+class FaultProxy:
+    """`url` is where it listens; `seen` counts requests, by operation; `bodies` holds them as they came."""
 
     def __init__(self, upstream: Callable[[dict[str, str], bytes], Answer]) -> None:
         self.seen: Counter[str] = Counter()
+        self.bodies: dict[str, list[dict[str, Any]]] = defaultdict(list)
         self.failed = 0
         """How many requests have met a fault, of all that there ever were."""
         self.connections = 0
         self._faults: dict[str, deque[Fault]] = {}
-        wire = self
+        proxy = self
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
             disable_nagle_algorithm = True  # headers and body go out apart, and would wait for each other
 
             def setup(self) -> None:
-                wire.connections += 1
+                proxy.connections += 1
                 super().setup()
 
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
-                operation = kind_of(self.headers["X-Amz-Target"].rpartition(".")[2], body)
+                operation = self.headers["X-Amz-Target"].rpartition(".")[2]
+                proxy.bodies[operation].append(json.loads(body))
                 exchange = Exchange(self, operation, body, upstream)
                 # The client may be gone by the time that it is answered.
                 with contextlib.suppress(BrokenPipeError, ConnectionResetError, TimeoutError):
-                    wire._fault(operation)(exchange)
+                    proxy._fault(operation)(exchange)
 
             def log_message(self, *_: Any) -> None:
                 pass
@@ -99,6 +97,7 @@ class Wire:
     def clear(self) -> None:
         self._faults.clear()
         self.seen.clear()
+        self.bodies.clear()
         self.connections = 0
 
     def close(self) -> None:
@@ -111,12 +110,6 @@ class Wire:
             return passes
         self.failed += 1
         return waiting.popleft()
-
-
-def kind_of(operation: str, body: bytes | str) -> str:
-    """The operation; "Void" for an UpdateItem that voids another."""
-    names = json.loads(body).get("ExpressionAttributeNames", {}).values()
-    return "Void" if operation == "UpdateItem" and "revision" not in names else operation
 
 
 def over_moto(headers: dict[str, str], body: bytes) -> Answer:
@@ -213,9 +206,18 @@ def arrives_late(go: threading.Event, arrived: threading.Event) -> Fault:
 
 
 def arrives_twice(exchange: Exchange) -> None:
-    """What is heard is the answer to the second."""
+    """The answer is the one to the second copy."""
     exchange.forward()
     passes(exchange)
+
+
+def without_item(exchange: Exchange) -> None:
+    """As an engine answers that knows no ReturnValuesOnConditionCheckFailure."""
+    status, headers, body = exchange.forward()
+    answer = json.loads(body)
+    if status == 400:
+        answer.pop("Item", None)
+    exchange.answer(status, headers, json.dumps(answer).encode())
 
 
 def is_cut_off(exchange: Exchange) -> None:
@@ -257,10 +259,10 @@ def followed_by(action: Callable[[], object], fault: Fault) -> Fault:
 
 
 @contextlib.contextmanager
-def wired(endpoint: str | None) -> Iterator[Wire]:
-    """A wire to the engine at `endpoint`; None: to this process's moto."""
-    wire = Wire(over_http(endpoint) if endpoint else over_moto)
+def fault_proxy(endpoint: str | None) -> Iterator[FaultProxy]:
+    """A proxy in front of the engine at `endpoint`; None: of this process's moto."""
+    proxy = FaultProxy(over_http(endpoint) if endpoint else over_moto)
     try:
-        yield wire
+        yield proxy
     finally:
-        wire.close()
+        proxy.close()

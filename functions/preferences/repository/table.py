@@ -1,0 +1,198 @@
+"""Calls to the table of one invocation, which has to answer while there is time.
+
+A read is made as often as time allows. A write goes through `answers.decide` until it is decided.
+"""
+
+import random
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+from botocore.parsers import ResponseParserError
+
+from preferences import rules
+from preferences.errors import Busy, OutcomeUnknown, PreferencesError
+from preferences.model import Caller, Thread
+from preferences.repository.answers import Answer, Step, decide
+from preferences.repository.client import CALL_SECONDS, answer_of
+from preferences.repository.items import Item, key, read_head, read_thread, with_rows
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+REQUEST_SECONDS = 10
+"""How long after it began a request may still call the table. So a request is over well before a person who
+gave it up does something else, and is never planned on top of that."""
+FIRST_PAUSE = 0.02
+LONGEST_PAUSE = 0.5
+"""Seconds. Pauses are random, up to a limit that doubles ("full jitter")."""
+MAX_GARBLED = 3
+"""How often an item is asked for that can't be read."""
+
+# The system's own randomness: functions that start from one snapshot would all pause alike otherwise.
+_random = random.SystemRandom()
+
+Authorize = Callable[[Thread, Caller], Thread]
+
+
+class Budget:
+    """The time that one request has."""
+
+    def __init__(self, seconds_left: Callable[[], float]) -> None:
+        self._seconds_left = seconds_left
+        self._end = time.monotonic() + REQUEST_SECONDS
+
+    def allows_call(self) -> bool:
+        return time.monotonic() < self._end and self._seconds_left() >= CALL_SECONDS
+
+    def pause(self, n: int) -> None:
+        """Before the n-th retry, from 1."""
+        longest = min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** min(n - 1, 10))
+        time.sleep(max(0.0, min(_random.uniform(0, longest), self._seconds_left())))
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """One planned write, as it is sent, and sent again."""
+
+    thread_id: str
+    id: str
+    seen: int
+    """The revision that it was made from; 0: there was no item."""
+    parameters: dict[str, Any]
+    """Of PutItem where there was no item, else of UpdateItem."""
+
+
+@dataclass(frozen=True, slots=True)
+class Present:
+    """The item as it stands, as a thread without its rows, which take nearly all of the time to read."""
+
+    head: Thread
+    item: Item | None
+
+    def thread(self, caller: Caller, authorize: Authorize = rules.authorize) -> Thread:
+        """With its rows. Authorizes first, so that the time tells a stranger little of them."""
+        return with_rows(authorize(self.head, caller), self.item)
+
+
+class ThreadTable:
+    """Every method may raise Busy. Errors that a retry does not mend are raised as they come."""
+
+    def __init__(self, client: "DynamoDBClient", name: str, seconds_left: Callable[[], float]) -> None:
+        self.client = client
+        self.name = name
+        self._seconds_left = seconds_left
+        self.retries = 0
+        """Calls beyond the first, and plans beyond the first."""
+
+    def budget(self) -> Budget:
+        return Budget(self._seconds_left)
+
+    def ask(self, call: Callable[[], Any], budget: Budget | None = None) -> Any:
+        """The answer to a call that may be made as often as it takes."""
+        budget = budget or self.budget()
+        garbled = tries = 0
+        while budget.allows_call():
+            try:
+                return call()
+            except PreferencesError:
+                raise
+            except Exception as error:
+                garbled += not isinstance(error, ClientError | BotoCoreError | ResponseParserError)
+                if answer_of(error) is Answer.FAULT or garbled == MAX_GARBLED:
+                    raise
+            tries += 1
+            self.retries += 1
+            budget.pause(tries)
+        raise Busy
+
+    def read(
+        self,
+        thread_id: str,
+        caller: Caller,
+        authorize: Authorize = rules.authorize,
+        budget: Budget | None = None,
+    ) -> Thread:
+        """The thread, read consistently; at revision 0 where it is not stored. Raises as `authorize` does."""
+        thread: Thread = self.ask(lambda: self._get(thread_id).thread(caller, authorize), budget)
+        return thread
+
+    def _get(self, thread_id: str) -> Present:
+        answer = self.client.get_item(TableName=self.name, Key=key(thread_id), ConsistentRead=True)
+        return _present(thread_id, answer.get("Item"))
+
+    def write(self, write: Write, budget: Budget) -> tuple[Step, Present]:
+        """Sends a write until it is decided: DONE, PLAN_AGAIN, NOT_FOUND or UNKNOWN, and the item by then.
+
+        Raises OutcomeUnknown when time ends, or the item can't be read, while it is undecided.
+        """
+        unanswered = False
+        tries = 0
+        while budget.allows_call():
+            copy = self._send(write)
+            unanswered = unanswered or copy.answer is Answer.NONE
+            step, present = self._decide(write, copy, unanswered, budget)
+            if step is Step.RAISE and copy.error is not None:
+                raise copy.error
+            if step is not Step.SEND_AGAIN and present is not None:
+                return step, present
+            tries += 1
+            self.retries += 1
+            budget.pause(tries)
+        raise OutcomeUnknown(None) if unanswered else Busy
+
+    def _decide(
+        self, write: Write, copy: "_Copy", unanswered: bool, budget: Budget
+    ) -> tuple[Step, Present | None]:
+        present = copy.present
+        for _ in ("with what came", "with what was read"):
+            head = present.head if present else None
+            step = decide(
+                copy.answer, seen=write.seen, write_id=write.id, present=head, unanswered=unanswered
+            )
+            if step is not Step.READ:
+                break
+            try:
+                present = self.ask(lambda: self._get(write.thread_id), budget)
+            except Exception:
+                raise OutcomeUnknown(None) from None
+        return step, present
+
+    def _send(self, write: Write) -> "_Copy":
+        parameters: dict[str, Any] = {
+            "TableName": self.name,
+            "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+            **write.parameters,
+        }
+        item: Any
+        try:
+            if write.seen:
+                item = self.client.update_item(ReturnValues="ALL_NEW", **parameters)["Attributes"]
+            else:
+                self.client.put_item(**parameters)
+                item = write.parameters["Item"]
+        except Exception as error:
+            answer = answer_of(error)
+            item = getattr(error, "response", {}).get("Item") if answer is Answer.REFUSED else None
+            return _Copy(answer, _present(write.thread_id, item) if item else None, error)
+        with suppress(Exception):
+            thread = read_thread(write.thread_id, item)
+            if thread.last_change is not None and thread.last_change.id == write.id:
+                return _Copy(Answer.SUCCESS, Present(thread, None))
+        return _Copy(Answer.NONE)  # applied, it seems, but this is not the answer to it
+
+
+@dataclass(frozen=True, slots=True)
+class _Copy:
+    """What came of sending a write once."""
+
+    answer: Answer
+    present: Present | None = None
+    error: Exception | None = None
+
+
+def _present(thread_id: str, item: Item | None) -> Present:
+    return Present(read_head(thread_id, item), item)
