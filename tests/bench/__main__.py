@@ -25,7 +25,7 @@ for name in [name for name in os.environ if name.startswith(("AWS_", "POWERTOOLS
     del os.environ[name]
 os.environ |= PRETENDED | {"TABLE_NAME": "preferences", "POWERTOOLS_LOG_LEVEL": "INFO"}
 
-from tests.bench import cold, engine, peers, report  # noqa: E402
+from tests.bench import cold, contention, engine, peers, report  # noqa: E402
 
 
 def main() -> int:
@@ -39,6 +39,7 @@ def main() -> int:
         "warm": (lambda: _elsewhere("tests.bench.warm"), lambda: None),
         "capacity": (engine.capacity, engine.absent),
         "growth": (engine.growth, engine.absent),
+        "contention": (contention.measure, engine.absent),
         "peers": (lambda: _elsewhere("tests.bench.peers"), lambda: engine.absent() or peers.absent()),
         "throughput": (peers.throughput, lambda: None),
     }

@@ -32,7 +32,7 @@ compared was run in turn, in one run; a ratio is the median of its rounds, with 
 ![Start-up and requests beside bare boto3](benchmark.svg)
 """
     ]
-    sections = (_cold, _warm, _capacity, _growth, _peers, _throughput)
+    sections = (_cold, _warm, _capacity, _growth, _contention, _peers, _throughput)
     parts += [text for section in sections if (text := section(found))]
     if found["left_out"]:
         parts.append(
@@ -137,6 +137,29 @@ def _growth(found: dict[str, Any]) -> str:
 Milliseconds of one operation through the repository, on the second engine with its data on the disk.
 
 {table(["", *(f"{n:,} threads" for n in threads), "last to first"], rows)}
+"""
+
+
+def _contention(found: dict[str, Any]) -> str:
+    if "contention" not in found:
+        return ""
+    rows = [
+        (
+            row["operation"],
+            row["against"],
+            f"{statistics.median(row['milliseconds']):.0f}",
+            f"{max(row['milliseconds']):.0f}",
+            f"{row['failed']} of {len(row['milliseconds'])}" + ("" if not row["failed"] else " **missed**"),
+        )
+        for row in found["contention"]
+    ]
+    return f"""
+## Under contention
+
+On one thread, against others that write to it without a pause, at 5 ms more for each call to the engine. None
+may fail.
+
+{table(["", "against", "median ms", "largest ms", "failed"], rows)}
 """
 
 
