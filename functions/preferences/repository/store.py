@@ -43,7 +43,7 @@ from preferences.repository.client import dynamodb_client, history_days, table_n
 from preferences.repository.expressions import Expressions
 from preferences.repository.history import History
 from preferences.repository.items import change_fields, key, row_fields, thread_item
-from preferences.repository.table import Authorize, Present, ThreadTable, Write
+from preferences.repository.table import Authorize, ThreadTable, Write
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -298,7 +298,7 @@ class PreferenceRepository:
             step, present = self._table.write(write, budget)
             if step is Step.DONE:
                 ends = plan.generation == "ends"
-                return _written(present.head if ends else present.thread(caller, authorize), plan)
+                return _written(present if ends else authorize(present, caller), plan)
             if step is Step.UNKNOWN:
                 raise OutcomeUnknown(_shown(present, caller, authorize))
             conflicts += 1
@@ -307,7 +307,7 @@ class PreferenceRepository:
                 budget.pause(conflicts - PATIENCE + 1)
                 now = self._table.read(thread_id, caller, authorize, budget)
             else:
-                now = present.thread(caller, authorize)
+                now = authorize(present, caller)
             registers = authorize is rules.authorize_registration
             if not registers and (now.revision == 0 or now.revived != first.revived):
                 raise ThreadNotFound  # deleted meanwhile; another generation is another list
@@ -368,9 +368,9 @@ def _written(thread: Thread, plan: rules.Plan) -> Written:
     return Written(thread, tuple(report.in_list(thread) for report in plan.reports))
 
 
-def _shown(present: Present, caller: Caller, authorize: Authorize) -> Thread | None:
+def _shown(present: Thread, caller: Caller, authorize: Authorize) -> Thread | None:
     try:
-        return present.thread(caller, authorize)
+        return authorize(present, caller)
     except PreferencesError:
         return None
 

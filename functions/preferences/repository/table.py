@@ -66,18 +66,6 @@ class Write:
     """Of PutItem where there was no item, else of UpdateItem."""
 
 
-@dataclass(frozen=True, slots=True)
-class Present:
-    """The item as it stands, as a thread without its rows, which take nearly all of the time to read."""
-
-    head: Thread
-    item: Item | None
-
-    def thread(self, caller: Caller, authorize: Authorize = rules.authorize) -> Thread:
-        """With its rows. Authorizes first, so that the time tells a stranger little of them."""
-        return with_rows(authorize(self.head, caller), self.item)
-
-
 class ThreadTable:
     """Every method may raise Busy. Errors that a retry does not mend are raised as they come."""
 
@@ -116,16 +104,24 @@ class ThreadTable:
         authorize: Authorize = rules.authorize,
         budget: Budget | None = None,
     ) -> Thread:
-        """The thread, read consistently; at revision 0 where it is not stored. Raises as `authorize` does."""
-        thread: Thread = self.ask(lambda: self._get(thread_id).thread(caller, authorize), budget)
+        """The thread, read consistently; at revision 0 where it is not stored. Raises as `authorize` does.
+
+        Authorizes before it reads the rows, which take nearly all of the time: it tells a stranger little.
+        """
+
+        def get() -> Thread:
+            item = self._get(thread_id)
+            return with_rows(authorize(read_head(thread_id, item), caller), item)
+
+        thread: Thread = self.ask(get, budget)
         return thread
 
-    def _get(self, thread_id: str) -> Present:
+    def _get(self, thread_id: str) -> Item | None:
         answer = self.client.get_item(TableName=self.name, Key=key(thread_id), ConsistentRead=True)
-        return _present(thread_id, answer.get("Item"))
+        return answer.get("Item")
 
-    def write(self, write: Write, budget: Budget) -> tuple[Step, Present]:
-        """Sends a write until it is decided: DONE, PLAN_AGAIN, NOT_FOUND or UNKNOWN, and the item by then.
+    def write(self, write: Write, budget: Budget) -> tuple[Step, Thread]:
+        """Sends a write until it is decided: DONE, PLAN_AGAIN, NOT_FOUND or UNKNOWN, and the thread by then.
 
         Raises OutcomeUnknown when time ends, or the item can't be read, while it is undecided.
         """
@@ -146,17 +142,16 @@ class ThreadTable:
 
     def _decide(
         self, write: Write, copy: "_Copy", unanswered: bool, budget: Budget
-    ) -> tuple[Step, Present | None]:
+    ) -> tuple[Step, Thread | None]:
         present = copy.present
         for _ in ("with what came", "with what was read"):
-            head = present.head if present else None
             step = decide(
-                copy.answer, seen=write.seen, write_id=write.id, present=head, unanswered=unanswered
+                copy.answer, seen=write.seen, write_id=write.id, present=present, unanswered=unanswered
             )
             if step is not Step.READ:
                 break
             try:
-                present = self.ask(lambda: self._get(write.thread_id), budget)
+                present = self.ask(lambda: read_thread(write.thread_id, self._get(write.thread_id)), budget)
             except Exception:
                 raise OutcomeUnknown(None) from None
         return step, present
@@ -175,13 +170,15 @@ class ThreadTable:
                 self.client.put_item(**parameters)
                 item = write.parameters["Item"]
         except Exception as error:
-            answer = answer_of(error)
-            item = getattr(error, "response", {}).get("Item") if answer is Answer.REFUSED else None
-            return _Copy(answer, _present(write.thread_id, item) if item else None, error)
+            answer, present = answer_of(error), None
+            if answer is Answer.REFUSED:
+                with suppress(Exception):  # garbled, or none came
+                    present = read_thread(write.thread_id, error.response["Item"])  # type: ignore[attr-defined]
+            return _Copy(answer, present, error)
         with suppress(Exception):
             thread = read_thread(write.thread_id, item)
             if thread.last_change is not None and thread.last_change.id == write.id:
-                return _Copy(Answer.SUCCESS, Present(thread, None))
+                return _Copy(Answer.SUCCESS, thread)
         return _Copy(Answer.NONE)  # applied, it seems, but this is not the answer to it
 
 
@@ -190,9 +187,5 @@ class _Copy:
     """What came of sending a write once."""
 
     answer: Answer
-    present: Present | None = None
+    present: Thread | None = None
     error: Exception | None = None
-
-
-def _present(thread_id: str, item: Item | None) -> Present:
-    return Present(read_head(thread_id, item), item)
