@@ -34,7 +34,7 @@ from preferences.errors import ChangeNotFound, HistoryNotReady
 from preferences.model import Attributes, Entry, RowChange, Thread
 from preferences.repository.client import history_days
 from preferences.repository.items import Item, change_fields, key, plain, read_change, read_thread, typed
-from preferences.repository.table import ThreadTable
+from preferences.repository.table import Budget, ThreadTable
 from preferences.rules import belongs
 
 RECORD_SECONDS = 21600
@@ -93,7 +93,7 @@ class History:
             request["ExclusiveStartKey"] = page["LastEvaluatedKey"]
 
     def page(
-        self, thread: Thread, *, limit: int, before: int | None = None
+        self, thread: Thread, *, limit: int, before: int | None = None, budget: Budget | None = None
     ) -> tuple[tuple[Entry, ...], int | None]:
         """(up to `limit` entries that changed a row, the newest first; the `before` of the next page).
 
@@ -107,7 +107,7 @@ class History:
                 return (), None
             request = self._between(thread.thread_id, first, last)
             request |= {"ScanIndexForward": False, "Limit": limit + 1}
-            answer = self._table.ask(partial(self._table.client.query, **request))
+            answer = self._table.ask(partial(self._table.client.query, **request), budget)
             kept = [_entry(item) for item in answer["Items"] if not _is_over(item)]
             entries = [entry for entry in kept if entry.rows and belongs(entry, thread)]
             if len(entries) > limit:
@@ -119,7 +119,7 @@ class History:
                 break
         return tuple(entries), last + 1 if last >= first else None
 
-    def find(self, thread: Thread, revision: int) -> Entry:
+    def find(self, thread: Thread, revision: int, budget: Budget | None = None) -> Entry:
         """The entry of a revision. Raises ChangeNotFound, HistoryNotReady.
 
         Every revision gets an entry, mostly in order. One that isn't there is still to come, unless a later
@@ -129,7 +129,7 @@ class History:
             raise ChangeNotFound
         request = self._between(thread.thread_id, revision, thread.revision)
         request |= {"Limit": 1, "ConsistentRead": True}
-        items = self._table.ask(lambda: self._table.client.query(**request))["Items"]
+        items = self._table.ask(lambda: self._table.client.query(**request), budget)["Items"]
         entry = _entry(items[0]) if items else None
         if entry is not None and entry.revision == revision:
             if _is_over(items[0]) or not belongs(entry, thread):

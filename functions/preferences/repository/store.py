@@ -43,7 +43,7 @@ from preferences.repository.client import dynamodb_client, history_days, table_n
 from preferences.repository.expressions import Expressions
 from preferences.repository.history import History
 from preferences.repository.items import change_fields, key, row_fields, thread_item
-from preferences.repository.table import Authorize, ThreadTable, Write
+from preferences.repository.table import Authorize, Budget, ThreadTable, Write
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -256,7 +256,9 @@ class PreferenceRepository:
         self, thread_id: str, caller: Caller, *, limit: int, before: int | None = None
     ) -> tuple[tuple[Entry, ...], int | None]:
         """(entries, the newest first; the `before` of the next page). Eventually consistent."""
-        return self.history.page(self.list_preferences(thread_id, caller), limit=limit, before=before)
+        budget = self._table.budget()
+        thread = self._table.read(thread_id, caller, budget=budget)
+        return self.history.page(thread, limit=limit, before=before, budget=budget)
 
     def undo(self, thread_id: str, revision: int, caller: Caller) -> Thread:
         """Puts the rows of that change back as they were before it, all or none, as a change of its own.
@@ -265,14 +267,15 @@ class PreferenceRepository:
         """
         _require_user(caller)
         entry: Entry | None = None
+        budget = self._table.budget()
 
         def plan(_: Thread, now: Thread, stamp: rules.Stamp) -> rules.Plan:
             nonlocal entry
             if entry is None:
-                entry = self.history.find(now, revision)
+                entry = self.history.find(now, revision, budget)
             return rules.plan_undo(now, entry, stamp)
 
-        return self._write(thread_id, caller, "undo", plan).thread
+        return self._write(thread_id, caller, "undo", plan, budget=budget).thread
 
     # -- the one way to write
 
@@ -285,8 +288,9 @@ class PreferenceRepository:
         *,
         respect_lock: bool = False,
         authorize: Authorize = rules.authorize,
+        budget: Budget | None = None,
     ) -> Written:
-        budget = self._table.budget()
+        budget = budget or self._table.budget()
         first = now = self._table.read(thread_id, caller, authorize, budget)
         conflicts = 0
         while True:
