@@ -57,8 +57,7 @@ def edits(*pairs: tuple[int, str], **fields: Any) -> list[IndexedEdit]:
     return [IndexedEdit(index=index, title=title, **fields) for index, title in pairs]
 
 
-# Every kind of write, on a thread of A, B and C of which B is locked.
-BLIND = {
+WRITES = {
     "edit": lambda repo, thread: repo.edit_preference(thread, "A", {"title": "New"}, ADA),
     "edit and lock": lambda repo, thread: repo.edit_preference(
         thread, "A", {"title": "New", "locked": True}, ADA
@@ -69,11 +68,9 @@ BLIND = {
     "lock": lambda repo, thread: repo.set_lock(thread, "A", ADA, locked=True),
     "unlock": lambda repo, thread: repo.set_lock(thread, "B", ADA, locked=False),
     "lock what is locked": lambda repo, thread: repo.set_lock(thread, "B", ADA, locked=True),
-    "remove": lambda repo, thread: repo.remove_preference(thread, "A", ADA),
+    "remove by id": lambda repo, thread: repo.remove_preference(thread, "A", ADA),
     "remove what is locked": lambda repo, thread: repo.remove_preference(thread, "B", ADA),
     "delete the thread": lambda repo, thread: repo.delete_thread(thread, ADA),
-}
-PLANNED = {
     "add (agent)": lambda repo, thread: repo.add_preferences_bulk(thread, drafts("X", "Y"), AGENT),
     "add (user)": lambda repo, thread: repo.add_preferences_bulk(thread, drafts("X", "Y"), ADA),
     "update": lambda repo, thread: repo.update_preferences(thread, edits((1, "X"), (3, "Y")), AGENT),
@@ -82,6 +79,9 @@ PLANNED = {
     "lock all": lambda repo, thread: repo.set_all_locks(thread, ADA, locked=True),
     "unlock all": lambda repo, thread: repo.set_all_locks(thread, ADA, locked=False),
 }
+"""Every kind of write, on a thread of A, B and C of which B is locked."""
+
+BLIND = PLANNED = WRITES
 
 
 def row(title: str = "Quiet", *, rank: int = 1, locked: bool = False, **fields: Any) -> dict[str, Any]:
