@@ -1,6 +1,7 @@
-"""A proxy in front of an engine that fails as networks and services do: beneath boto3, on a real socket.
+"""A proxy before an engine that fails as networks and services do: beneath boto3, on a real socket.
 
-It does to the requests of an operation, one by one, what `fail` says; others pass.
+It is one more HTTP server. It does to the requests of an operation, one by one, what it was told to do, and
+passes the others on.
 """
 
 import contextlib
@@ -12,13 +13,18 @@ import threading
 import time
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import urlsplit
 
+from boto3.dynamodb.types import TypeDeserializer
+
 Answer = tuple[int, dict[str, str], bytes]
+Engine = Callable[[dict[str, str], bytes], Answer]
 Fault = Callable[["Exchange"], None]
+
+_deserialize = TypeDeserializer().deserialize
 
 
 @dataclass
@@ -28,10 +34,10 @@ class Exchange:
     handler: BaseHTTPRequestHandler
     operation: str
     body: bytes
-    upstream: Callable[[dict[str, str], bytes], Answer]
+    engine: Engine
 
     def forward(self) -> Answer:
-        return self.upstream(dict(self.handler.headers), self.body)
+        return self.engine(dict(self.handler.headers), self.body)
 
     def answer(self, status: int, headers: dict[str, str], body: bytes, *, length: int | None = None) -> None:
         self.handler.send_response(status)
@@ -49,16 +55,37 @@ class Exchange:
         self.handler.connection.close()
 
 
-class FaultProxy:
-    """`url` is where it listens; `seen` counts requests, by operation; `bodies` holds them as they came."""
+@dataclass(frozen=True)
+class Request:
+    """What a client sent."""
 
-    def __init__(self, upstream: Callable[[dict[str, str], bytes], Answer]) -> None:
-        self.seen: Counter[str] = Counter()
-        self.bodies: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    operation: str
+    body: bytes
+
+    @property
+    def write_id(self) -> str:
+        """The id of the write that it is a copy of."""
+        body = json.loads(self.body)
+        values = [
+            body.get("Item", {}).get("last_change"),
+            *body.get("ExpressionAttributeValues", {}).values(),
+        ]
+        changes = [_deserialize(value) for value in values if value and "action" in value.get("M", {})]
+        [change] = changes
+        return change["id"]
+
+
+class FaultProxy:
+    """`url` stands for the engine. `requests` are those that came, `seen` counts them by operation."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.requests: list[Request] = []
         self.failed = 0
         """How many requests have met a fault, of all that there ever were."""
         self.connections = 0
-        self._faults: dict[str, deque[Fault]] = {}
+        self._faults: dict[str, deque[Fault]] = defaultdict(deque)
+        self._always: dict[str, Fault] = {}
+        self._open: set[socket.socket] = set()
         proxy = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -67,37 +94,71 @@ class FaultProxy:
 
             def setup(self) -> None:
                 proxy.connections += 1
+                proxy._open.add(self.request)
                 super().setup()
 
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
                 operation = self.headers["X-Amz-Target"].rpartition(".")[2]
-                proxy.bodies[operation].append(json.loads(body))
-                exchange = Exchange(self, operation, body, upstream)
+                proxy.requests.append(Request(operation, body))
                 # The client may be gone by the time that it is answered.
                 with contextlib.suppress(BrokenPipeError, ConnectionResetError, TimeoutError):
-                    proxy._fault(operation)(exchange)
+                    proxy._fault(operation)(Exchange(self, operation, body, engine))
 
             def log_message(self, *_: Any) -> None:
                 pass
 
             def finish(self) -> None:
+                proxy._open.discard(self.request)
                 with contextlib.suppress(OSError, ValueError):
                     super().finish()
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._handler = Handler
+        self._port = 0
+        self.listen()
+        self.url = f"http://127.0.0.1:{self._port}"
+
+    def listen(self) -> None:
+        """Takes connections, at the same port as before."""
+        self._server = ThreadingHTTPServer(("127.0.0.1", self._port), self._handler)
         self._server.daemon_threads = True
-        self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
+        self._port = self._server.server_address[1]
         threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
+
+    def hang_up(self) -> None:
+        """Closes its connections and takes none, until it listens again."""
+        self._server.shutdown()
+        self._server.server_close()
+        for connection in list(self._open):
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
 
     def fail(self, operation: str, *faults: Fault) -> None:
         """The next requests of an operation meet these faults, one each; nothing is left of earlier ones."""
+        self._always.pop(operation, None)
         self._faults[operation] = deque(faults)
+
+    def fail_always(self, operation: str, fault: Fault) -> None:
+        """All requests of an operation meet this fault, after those of `fail`."""
+        self._always[operation] = fault
+
+    @property
+    def seen(self) -> Counter[str]:
+        return Counter(request.operation for request in self.requests)
+
+    @property
+    def writes(self) -> list[Request]:
+        return [request for request in self.requests if request.operation in ("UpdateItem", "PutItem")]
+
+    @property
+    def write_ids(self) -> list[str]:
+        """The ids of the writes that came, one for each copy."""
+        return [request.write_id for request in self.writes]
 
     def clear(self) -> None:
         self._faults.clear()
-        self.seen.clear()
-        self.bodies.clear()
+        self._always.clear()
+        self.requests.clear()
         self.connections = 0
 
     def close(self) -> None:
@@ -105,11 +166,10 @@ class FaultProxy:
         self._server.server_close()
 
     def _fault(self, operation: str) -> Fault:
-        self.seen[operation] += 1
-        if not (waiting := self._faults.get(operation)):
-            return passes
-        self.failed += 1
-        return waiting.popleft()
+        waiting = self._faults[operation]
+        fault = waiting.popleft() if waiting else self._always.get(operation, passes)
+        self.failed += fault is not passes
+        return fault
 
 
 def over_moto(headers: dict[str, str], body: bytes) -> Answer:
@@ -126,7 +186,7 @@ def over_moto(headers: dict[str, str], body: bytes) -> Answer:
     return status, {k: str(v) for k, v in answered.items()}, text.encode() if isinstance(text, str) else text
 
 
-def over_http(endpoint: str) -> Callable[[dict[str, str], bytes], Answer]:
+def over_http(endpoint: str) -> Engine:
     """An engine that listens at `endpoint`."""
 
     def forward(headers: dict[str, str], body: bytes) -> Answer:
@@ -139,6 +199,16 @@ def over_http(endpoint: str) -> Callable[[dict[str, str], bytes], Answer]:
             connection.close()
 
     return forward
+
+
+@contextlib.contextmanager
+def fault_proxy(endpoint: str | None) -> Iterator[FaultProxy]:
+    """A proxy before the engine at `endpoint`; None: before this process's moto."""
+    proxy = FaultProxy(over_http(endpoint) if endpoint else over_moto)
+    try:
+        yield proxy
+    finally:
+        proxy.close()
 
 
 # -- faults ---------------------------------------------------------------------------------------------
@@ -193,31 +263,35 @@ def hangs(*, after: bool) -> Fault:
     return fault
 
 
-def arrives_late(go: threading.Event, arrived: threading.Event) -> Fault:
-    """Applied when `go` is set: after the caller has given up."""
+@dataclass
+class LateCopies:
+    """Copies of requests that reach the engine when `arrive` is called, however much later that is."""
 
-    def fault(exchange: Exchange) -> None:
-        go.wait(10)
-        exchange.forward()
-        arrived.set()
+    _waiting: list[Exchange] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def lost(self, exchange: Exchange) -> None:
+        """The sender gets no answer; the request arrives late."""
+        self._waiting.append(exchange)
         exchange.cut()
 
-    return fault
+    def sent_twice(self, exchange: Exchange) -> None:
+        """The request passes, and a second copy of it arrives late."""
+        self._waiting.append(exchange)
+        passes(exchange)
+
+    def arrive(self) -> list[int]:
+        """The HTTP statuses that the engine answers with."""
+        waiting, self._waiting = self._waiting, []
+        return [exchange.forward()[0] for exchange in waiting]
 
 
 def arrives_twice(exchange: Exchange) -> None:
-    """The answer is the one to the second copy."""
+    """The client gets the answer to the second copy."""
     exchange.forward()
     passes(exchange)
-
-
-def without_item(exchange: Exchange) -> None:
-    """As an engine answers that knows no ReturnValuesOnConditionCheckFailure."""
-    status, headers, body = exchange.forward()
-    answer = json.loads(body)
-    if status == 400:
-        answer.pop("Item", None)
-    exchange.answer(status, headers, json.dumps(answer).encode())
 
 
 def is_cut_off(exchange: Exchange) -> None:
@@ -237,18 +311,28 @@ def is_slow(seconds: float) -> Fault:
     return fault
 
 
-def then(first: Callable[[], object], fault: Fault) -> Fault:
-    """`first` is done before the request arrives at the engine."""
+def without_item(exchange: Exchange) -> None:
+    """As an engine without ReturnValuesOnConditionCheckFailure: its refusal brings no item."""
+    status, headers, body = exchange.forward()
+    if status == 400:
+        body = json.dumps(
+            {name: value for name, value in json.loads(body).items() if name != "Item"}
+        ).encode()
+    exchange.answer(status, headers, body)
+
+
+def first(action: Callable[[], object], fault: Fault) -> Fault:
+    """`action` is done before the request arrives at the engine."""
 
     def both(exchange: Exchange) -> None:
-        first()
+        action()
         fault(exchange)
 
     return both
 
 
 def followed_by(action: Callable[[], object], fault: Fault) -> Fault:
-    """The request is applied, then `action` is done, and then comes a fault that applies nothing."""
+    """The request is applied, then `action` is done, and then comes `fault`, for the same request."""
 
     def both(exchange: Exchange) -> None:
         exchange.forward()
@@ -256,13 +340,3 @@ def followed_by(action: Callable[[], object], fault: Fault) -> Fault:
         fault(exchange)
 
     return both
-
-
-@contextlib.contextmanager
-def fault_proxy(endpoint: str | None) -> Iterator[FaultProxy]:
-    """A proxy in front of the engine at `endpoint`; None: of this process's moto."""
-    proxy = FaultProxy(over_http(endpoint) if endpoint else over_moto)
-    try:
-        yield proxy
-    finally:
-        proxy.close()
