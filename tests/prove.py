@@ -18,9 +18,10 @@ ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "proof.md"
 AREAS = {
     "lock": ("test_lock",),
-    "writes": ("test_repository", "test_expressions", "test_answers", "test_late_writes"),
+    "writes": ("test_repository", "test_expressions", "test_answers"),
     "races": ("test_stateful", "test_races", "test_undo"),
     "faults": ("test_faults", "test_random_walk"),
+    "late writes": ("test_late_writes",),
     "bad input": ("test_fuzz", "test_schemathesis", "test_decoding", "test_agent", "test_api"),
     "isolation": ("test_isolation",),
     "load": ("test_load",),
@@ -68,13 +69,13 @@ def _tell(folder: Path) -> bool:
         for line in written.read_text("utf-8").splitlines():
             area, what, count = line.split("\t")
             tried[area][what] += int(count)
-    print(f"\n{'area':11}{'tests':>7}{'held':>7}{'failed':>8}{'not run':>9}  what was tried in them")
+    print(f"\n{'area':12}{'tests':>7}{'held':>7}{'failed':>8}{'not run':>9}  what was tried in them")
     for area, found in counts.items():
         lines = [f"{count:,} {what}" for what, count in tried[area].items()] or [""]
         numbers = f"{found.total():7}{found['held']:7}{found['failed']:8}{found['not run']:9}"
-        print(f"{area:11}{numbers}  {lines[0]}")
+        print(f"{area:12}{numbers}  {lines[0]}")
         for more in lines[1:]:
-            print(f"{'':42}  {more}")
+            print(f"{'':43}  {more}")
     if missing := [area for area, found in counts.items() if not found["held"]]:
         print(f"\nNothing was tried of: {', '.join(missing)}.")
     return not any(found["failed"] for found in counts.values())

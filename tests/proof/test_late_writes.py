@@ -1,53 +1,130 @@
 """The second promise: nothing that was sent before an acknowledgement takes it back afterwards.
 
-Every write, that of every tool and of every route, is tried against every later write that is acknowledged.
-Late: its sender gave it up, and it arrives after the other was acknowledged. Twice: it was applied, and
-something on the way delivers it once more. The writes are taken from the registries of tools and routes: one
-that is added and not tried here fails a test.
+Every write is tried against every later write that is acknowledged:
+- late: its sender gave it up, and it arrives after the other was acknowledged;
+- twice: it was applied, and the network delivers a second copy after the other was acknowledged.
+
+The writes are those of the registries of tools and routes: one that is added and not tried here fails a test.
 """
 
 import json
-from contextlib import contextmanager, suppress
+import math
+from contextlib import contextmanager
 
 import pytest
-from botocore.exceptions import ReadTimeoutError
+from botocore.exceptions import ConnectionClosedError
 
 from preferences.api import handler
 from preferences.api.routes import ROUTES
+from preferences.repository import PreferenceRepository
 from preferences.tools import TOOLS, PreferenceTools
-from tests.effort import tried
-from tests.proof.test_lock import ASKS, CALLS, ELSEWHERE, PUT_BACK, ROW, STATES, Scene, remember_an_edit
+from tests.effort import PROVE, tried
+from tests.proof.test_lock import ASKS, CALLS, ELSEWHERE, ROW, STATES, TOOL_CALLS, Scene, remember_an_edit
 from tests.support import ADA
 
-pytestmark = pytest.mark.parametrize("store", ["dynoxide"], indirect=True, scope="module")
+pytestmark = pytest.mark.one_engine
 
-TOOL_WRITES = {name: calls[0] for name, calls in CALLS.items() if name != "list_preferences"}
+PUT, DELETE = "PUT /threads/{thread_id}", "DELETE /threads/{thread_id}"
+LOCK, UNLOCK = (
+    "PUT /threads/{thread_id}/preferences/{id}/lock",
+    "DELETE /threads/{thread_id}/preferences/{id}/lock",
+)
+ORDER = "PUT /threads/{thread_id}/order"
+
+READING_TOOLS = {"list_preferences"}
+TOOL_WRITES = {
+    call: tool
+    for call, (tool, arguments) in TOOL_CALLS.items()
+    if tool not in READING_TOOLS and (PROVE or arguments == CALLS[tool][0])
+}
+"""Each tool as it is called first in the lock's matrix; with PROVE set, in every way."""
+ADDITIONS = {call for call, tool in TOOL_WRITES.items() if tool == "add_preferences"}
 WRITES = [*TOOL_WRITES, *ASKS]
 
+STARTS = {
+    "unlocked": set(WRITES),
+    "locked": set(ASKS) | ADDITIONS,
+    "not stored": {PUT} | ADDITIONS,
+    "deleted": {PUT},
+}
+"""How the thread is when both writes are made → the writes that are acknowledged then."""
+PAIRS_BEGIN = [(start, write) for start, writes in STARTS.items() for write in WRITES if write in writes]
 
-def test_every_tool_and_every_route_that_writes_is_tried(store):
-    assert TOOL_WRITES.keys() | {"list_preferences"} == TOOLS.keys()
+
+def test_every_tool_and_every_route_that_writes_is_tried():
+    assert set(TOOL_WRITES.values()) | READING_TOOLS == TOOLS.keys()
     assert ASKS.keys() | ELSEWHERE == {key for key in ROUTES if not key.startswith("GET ")}
+    assert {write for _, write in PAIRS_BEGIN} == set(WRITES)
 
 
-class Sender:
-    """Makes writes through the product's client, and keeps each of them as it is sent."""
+class Network:
+    """What lies between the product's client and the engine. It keeps the writes that were sent."""
 
-    def __init__(self, store, make_context):
-        self._store, self._make_context = store, make_context
-        self.sent = []
+    def __init__(self, store):
+        self._store = store
+        self._kept = []
+        self._lost = False
+        self._gave_up = False
 
-    def write(self, name, thread_id) -> bool:
-        """Whether it was acknowledged."""
-        if name in TOOL_WRITES:
-            tools = PreferenceTools(thread_id, self._store.repository(), user_id="ada")
-            envelope = tools.call(name, TOOL_WRITES[name])
-            done = {item["outcome"] for item in envelope.get("items", ())}
-            return bool(done & {"recorded", "updated", "removed"})
-        body = ASKS[name].body
+    @contextmanager
+    def keeping(self, *, lose):
+        """Keeps each write that is sent meanwhile; `lose`: it does not arrive, and its sender gives it up."""
+        events = self._store.watched.meta.events
+        self._kept.clear()
+        self._lost, self._gave_up = lose, False
+        events.register_first("before-send.dynamodb", self._keep)
+        try:
+            yield
+        finally:
+            events.unregister("before-send.dynamodb", self._keep)
+            self._gave_up = False
+
+    def _keep(self, request, **_):
+        operation = request.headers["X-Amz-Target"].decode().rpartition(".")[2]
+        if operation not in ("UpdateItem", "PutItem"):
+            return
+        self._kept.append((operation, json.loads(request.body)))
+        if self._lost:
+            self._gave_up = True
+            raise ConnectionClosedError(endpoint_url=request.url)
+
+    def seconds_left(self):
+        return 0 if self._gave_up else math.inf
+
+    def deliver(self):
+        """What was kept arrives. How many of it were applied, of how many."""
+        client, applied = self._store.client, 0
+        send = {"UpdateItem": client.update_item, "PutItem": client.put_item}
+        for operation, parameters in self._kept:
+            try:
+                send[operation](**parameters)
+            except client.exceptions.ConditionalCheckFailedException:
+                continue
+            applied += 1
+        return applied, len(self._kept)
+
+
+@pytest.fixture
+def network(store):
+    return Network(store)
+
+
+@pytest.fixture
+def make(store, network, monkeypatch, lambda_context):
+    """make(write, thread id) → (whether it was acknowledged, the answer)"""
+    repository = PreferenceRepository(store.watched, store.table_name, seconds_left=network.seconds_left)
+    store.repository()  # nothing comes between any more
+    monkeypatch.setattr("preferences.api.http.open_repository", lambda _: repository)
+
+    def make(write, thread_id):
+        if write in TOOL_CALLS:
+            envelope = PreferenceTools(thread_id, repository, user_id="ada").call(*TOOL_CALLS[write])
+            outcomes = {item["outcome"] for item in envelope.get("items", ())}
+            return bool(outcomes & {"recorded", "updated", "removed"}), envelope
+        body = ASKS[write].body if write in ASKS else None
         event = {
             "version": "2.0",
-            "routeKey": name,
+            "routeKey": write,
             "rawQueryString": "",
             "headers": {"content-type": "application/json"},
             "pathParameters": {"thread_id": thread_id, "id": ROW, "revision": "7"},
@@ -55,118 +132,110 @@ class Sender:
             "body": None if body is None else json.dumps(body),
             "isBase64Encoded": False,
         }
-        return handler(event, self._make_context())["statusCode"] < 300
+        answer = handler(event, lambda_context())
+        return answer["statusCode"] < 300, json.loads(answer.get("body") or "null")
 
-    @contextmanager
-    def keeping(self, *, lose):
-        """Keeps every write that is sent meanwhile; `lose`: and it does not arrive, and is given up."""
-        given_up = []
-
-        def hook(request, operation_name=None, **_):
-            operation = request.headers["X-Amz-Target"].decode().rpartition(".")[2]
-            if operation in ("UpdateItem", "PutItem"):
-                self.sent.append((operation, json.loads(request.body)))
-                if lose:
-                    given_up.append(True)
-                    raise ReadTimeoutError(endpoint_url=request.url)
-
-        events = self._store.watched.meta.events
-        events.register("before-send.dynamodb", hook)
-        try:
-            with pytest.MonkeyPatch.context() as patch:
-                patch.setattr("preferences.repository.table.Budget.allows_call", lambda _: not given_up)
-                yield
-        finally:
-            events.unregister("before-send.dynamodb", hook)
-
-    def deliver(self):
-        """Everything that was kept arrives now; whether anything of it was applied."""
-        client = self._store.client
-        applied = 0
-        for operation, request in self.sent:
-            call = {"UpdateItem": client.update_item, "PutItem": client.put_item}[operation]
-            with suppress(client.exceptions.ConditionalCheckFailedException):
-                call(**request)
-                applied += 1
-        return bool(applied)
+    return make
 
 
-@pytest.fixture
-def sender(store, monkeypatch, lambda_context):
-    monkeypatch.setattr("preferences.repository.store.dynamodb_client", lambda: store.watched)
-    monkeypatch.setattr("preferences.repository.store.table_name", lambda: store.table_name)
-    return Sender(store, lambda_context)
+@pytest.fixture(scope="module")
+def begin(store):
+    """begin(start) → the id of a fresh thread. Where it has rows, its revision 7 was an edit to undo."""
+    items = {"not stored": []}
+    for start in STARTS.keys() - items.keys():
+        scene = Scene(store, STATES["locked" if start == "locked" else "unlocked"])
+        if start == "deleted":
+            store.other.delete_thread(scene.thread_id, ADA)
+        else:
+            remember_an_edit(scene)
+        key = {":pk": store.key(scene.thread_id)["pk"]}
+        found = store.client.query(
+            TableName=store.table_name, KeyConditionExpression="pk = :pk", ExpressionAttributeValues=key
+        )
+        items[start] = found["Items"]
+
+    def begin(start):
+        thread_id = store.new_id()
+        for item in items[start]:
+            copy = item | {"pk": store.key(thread_id)["pk"]}
+            store.client.put_item(TableName=store.table_name, Item=copy)
+        return thread_id
+
+    return begin
 
 
-@pytest.fixture
-def thread_id(store):
-    """A thread whose revision 7 was an edit that can be undone."""
-    scene = Scene(store, STATES["unlocked"])
-    remember_an_edit(scene)
-    return scene.thread_id
-
-
-@pytest.mark.parametrize("earlier", WRITES)
-def test_a_write_that_was_given_up_does_not_arrive_after_a_later_acknowledgement(store, sender, earlier):
-    for later in WRITES:
-        scene = Scene(store, STATES["unlocked"])
-        remember_an_edit(scene)
-        sender.sent.clear()
-        with sender.keeping(lose=True):
-            assert not sender.write(earlier, scene.thread_id)
-        assert sender.sent
-        assert sender.write(later, scene.thread_id), later
-        stands = store.item(scene.thread_id)
-        assert not sender.deliver(), f"{earlier} was applied after {later}"
-        assert store.item(scene.thread_id) == stands
-    tried("writes", "late writes against a later acknowledgement", len(WRITES))
-
-
-@pytest.mark.parametrize("earlier", WRITES)
-def test_a_write_that_is_delivered_twice_does_not_arrive_after_a_later_acknowledgement(
-    store, sender, earlier
+@pytest.mark.parametrize(("start", "earlier"), PAIRS_BEGIN)
+def test_a_write_that_was_given_up_is_not_applied_after_a_later_acknowledgement(
+    store, network, begin, make, start, earlier
 ):
-    acknowledged = 0
+    later_writes = [write for write in WRITES if write in STARTS[start]]
+    for later in later_writes:
+        thread_id = begin(start)
+        before = store.item(thread_id)
+        with network.keeping(lose=True):
+            acknowledged, answer = make(earlier, thread_id)
+        assert not acknowledged
+        assert (answer.get("code") or answer["error"]["code"]) == "outcome_unknown"
+        assert store.item(thread_id) == before
+        acknowledged, answer = make(later, thread_id)
+        assert acknowledged, (later, answer)
+        stands = store.item(thread_id)
+        assert network.deliver() == (0, 1), f"{earlier} was applied after {later}"
+        assert store.item(thread_id) == stands
+    tried("late writes", "writes given up that arrived after a later acknowledgement", len(later_writes))
+
+
+@pytest.mark.parametrize(("start", "earlier"), PAIRS_BEGIN)
+def test_a_write_that_is_delivered_twice_is_applied_once_and_before_a_later_acknowledgement(
+    store, network, begin, make, start, earlier
+):
+    count = 0
     for later in WRITES:
-        scene = Scene(store, STATES["unlocked"])
-        remember_an_edit(scene)
-        sender.sent.clear()
-        with sender.keeping(lose=False):
-            assert sender.write(earlier, scene.thread_id)
-        acknowledged += sender.write(later, scene.thread_id)
-        stands = store.item(scene.thread_id)
-        assert not sender.deliver(), f"{earlier} was applied twice, after {later}"
-        assert store.item(scene.thread_id) == stands
-    # Of a row or a thread that is gone, most is refused; a deleted thread can be restored.
-    assert acknowledged >= 1
-    tried("writes", "duplicated writes against a later acknowledgement", acknowledged)
+        thread_id = begin(start)
+        before = (store.item(thread_id) or {"revision": 0})["revision"]
+        with network.keeping(lose=False):
+            acknowledged, answer = make(earlier, thread_id)
+        assert acknowledged, answer
+        assert store.item(thread_id)["revision"] == before + 1
+        acknowledged, _ = make(later, thread_id)  # most is refused once the row or the thread is gone
+        stands = store.item(thread_id)
+        assert stands["revision"] == before + 1 + acknowledged
+        assert network.deliver() == (0, 1), f"{earlier} was applied twice, the second time after {later}"
+        assert store.item(thread_id) == stands
+        count += acknowledged
+    assert count >= 1
+    tried("late writes", "writes delivered once more after a later acknowledgement", count)
 
 
-def test_an_unlock_that_was_given_up_does_not_open_a_lock_that_was_locked_already(store, sender):
-    """The lock is acknowledged though it finds all as it shall be: that, too, is a commit."""
-    scene = Scene(store, STATES["locked"])
-    with sender.keeping(lose=True):
-        assert not sender.write("DELETE /threads/{thread_id}/preferences/{id}/lock", scene.thread_id)
-    for _ in range(20):  # however many are given up in between
-        with sender.keeping(lose=True):
-            assert not sender.write("PUT /threads/{thread_id}/order", scene.thread_id)
-    assert sender.write("PUT /threads/{thread_id}/preferences/{id}/lock", scene.thread_id)
-    assert not sender.deliver()
-    assert store.rows(scene.thread_id)[ROW]["locked"]
-    envelope = PreferenceTools(scene.thread_id, store.other, user_id="ada").remove_preferences(indices=[2])
-    assert envelope["items"][0]["outcome"] == "locked"
+def test_a_registration_under_a_minted_id_that_is_delivered_twice_takes_nothing_back(store, network, make):
+    [route] = ELSEWHERE
+    count = 0
+    for later in WRITES:
+        with network.keeping(lose=False):
+            acknowledged, answer = make(route, "")
+        assert acknowledged
+        acknowledged, _ = make(later, answer["thread_id"])
+        stands = store.item(answer["thread_id"])
+        assert network.deliver() == (0, 1)
+        assert store.item(answer["thread_id"]) == stands
+        count += acknowledged
+    assert count >= len([PUT, DELETE, *ADDITIONS])
 
 
-def test_a_deletion_that_is_delivered_twice_does_not_remove_the_restored_thread(store, sender):
-    scene = Scene(store, STATES["unlocked"])
-    with sender.keeping(lose=False):
-        assert sender.write("DELETE /threads/{thread_id}", scene.thread_id)
-    assert sender.write("PUT /threads/{thread_id}", scene.thread_id)
-    assert not sender.deliver()
-    assert store.other.list_preferences(scene.thread_id, ADA).owner == "ada"
-
-
-def test_the_entry_to_undo_is_there(store, thread_id):
-    """Else the undo of this file would be refused everywhere."""
-    assert PUT_BACK in ASKS
-    assert store.other.undo(thread_id, 7, ADA).revision == 8
+@pytest.mark.parametrize("between", [0, 1, 16, 17, 25])
+def test_an_unlock_that_was_given_up_is_not_applied_after_a_lock_however_many_more_were(
+    store, network, begin, make, between
+):
+    """The lock finds the row locked, and is a commit all the same."""
+    thread_id = begin("locked")
+    kept = []
+    for write in (UNLOCK, *[ORDER, UNLOCK] * between):
+        with network.keeping(lose=True):
+            assert not make(write, thread_id)[0]
+        kept += network._kept
+    assert make(LOCK, thread_id)[0]
+    stands = store.item(thread_id)
+    network._kept = kept
+    assert network.deliver() == (0, 1 + 2 * between)
+    assert store.item(thread_id) == stands
+    assert stands["preferences"][ROW]["locked"]
