@@ -10,6 +10,7 @@ and wraps what came out in the result envelope, which every door hands over as i
 """
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import wraps
@@ -131,6 +132,9 @@ class Told:
 
 
 TOOLS: dict[str, Tool] = {}
+
+_NAME = re.compile("[A-Za-z][A-Za-z0-9_]{0,39}")
+"""An argument's name that may be repeated to its sender: anything else could be a text."""
 
 
 def workspace_tool(
@@ -261,6 +265,19 @@ def _accepted(tool: Tool, arguments: Mapping[str, object]) -> Frozen:
             [FieldError(name, "is known already and can't be chosen here: leave it out") for name in named]
         )
     known = {name: arguments[name] for name in tool.args_schema.model_fields if name in arguments}
+    unknown = arguments.keys() - known.keys() - {"action_and_reasoning"}
+    if unknown and tool.args_schema is not NoArguments:
+        # To pass over one could leave out what the call depends on, the guard of a removal for one.
+        takes = ", ".join([*tool.args_schema.model_fields, "action_and_reasoning"])
+        raise InvalidInput(
+            [
+                FieldError(
+                    name if _NAME.fullmatch(name) else "",
+                    f"is no argument of {tool.name}, which takes {takes}",
+                )
+                for name in sorted(unknown)
+            ]
+        )
     return parse(tool.args_schema, known)
 
 

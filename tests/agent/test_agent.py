@@ -550,7 +550,12 @@ class TestAMalformedEvent:
     def test_is_a_call_without_arguments_where_the_body_is_empty(self, agent, body):
         assert agent.send(openapi("list_preferences", requestBody=body))["ok"]
 
-    @pytest.mark.parametrize("event", [None, [], "x", 7, [{"name": "indices", "value": "[1]"}]])
+    @pytest.mark.parametrize("event", [None, "", " ", "{}"])
+    def test_from_a_gateway_is_a_call_without_arguments_where_it_is_empty(self, agent, event):
+        assert agent.send(event, gateway("list_preferences"))["ok"]
+        assert code(agent.send(event, gateway("remove_preferences"))) == "invalid_arguments"
+
+    @pytest.mark.parametrize("event", [[], "x", 7, '{"indices": [1]}', [{"name": "indices", "value": "[1]"}]])
     def test_from_a_gateway_is_refused_where_it_is_no_object(self, agent, event):
         assert code(agent.send(event, gateway("list_preferences"))) == "invalid_arguments"
         assert not agent.calls
@@ -649,7 +654,12 @@ class TestIdentity:
     @pytest.mark.parametrize("kind", KINDS)
     @pytest.mark.parametrize("tool", TOOLS)
     def test_of_another_user_looks_like_an_unknown_thread(self, agent, stored, kind, tool):
-        arguments = {"items": ITEMS, "updates": [{"index": 1, "title": "x"}], "indices": [1]}
+        arguments = {
+            "add_preferences": {"items": ITEMS},
+            "list_preferences": {},
+            "update_preferences": {"updates": [{"index": 1, "title": "x"}]},
+            "remove_preferences": {"indices": [1]},
+        }[tool]
         before = stored()
         refused = agent.call(kind, tool, arguments, {**SESSION, "user_id": "bob"})
         assert refused == agent.call(kind, tool, arguments, {"thread_id": "unknown"})

@@ -469,12 +469,41 @@ class TestRemoving:
         assert self.remove(tools, thread_id, 1)[0] == "removed A #2 [hard] Forged"
 
 
+ARGUMENTS = {
+    "add_preferences": {"items": [{"title": "X"}]},
+    "list_preferences": {},
+    "update_preferences": {"updates": [{"index": 1, "title": "X"}]},
+    "remove_preferences": {"indices": [1]},
+}
+
+
 class TestARefusedCall:
+    @pytest.mark.parametrize("name", [name for name in TOOLS if name != "list_preferences"])
+    @pytest.mark.parametrize("unknown", ["revision", "kind", "listRevision", "session_id"])
+    def test_is_one_with_an_argument_that_the_tool_does_not_know(self, tools, store, name, unknown):
+        """Dropped in silence, the guard of a removal goes with it, or the kind of an addition."""
+        thread_id = store.thread("A", "B")
+        code, message = refused(tools(thread_id).call(name, {**ARGUMENTS[name], unknown: 7}))
+        assert code == "invalid_arguments"
+        assert message.startswith(f"{unknown}: is no argument of {name}, which takes ")
+        assert message.endswith("action_and_reasoning")
+        assert store.titles(thread_id) == ["A", "B"]
+
+    def test_repeats_no_name_that_could_be_a_text(self, tools, store):
+        odd = "Budget under 900 euros\n"
+        _, message = refused(tools(store.thread("A")).call("remove_preferences", {"indices": [1], odd: 1}))
+        assert message == (
+            "is no argument of remove_preferences, which takes indices, list_revision, action_and_reasoning"
+        )
+
+    def test_is_none_of_the_tool_that_changes_nothing(self, tools, store):
+        assert tools(store.thread("A")).call("list_preferences", {"limit": 5})["ok"]
+
     @pytest.mark.parametrize("identity", ["thread_id", "user_id"])
     @pytest.mark.parametrize("name", TOOLS)
     def test_is_one_that_names_a_thread_or_a_user(self, tools, store, name, identity):
         thread_id = store.thread("A")
-        arguments = {"items": [{"title": "X"}], "updates": [{"index": 1, "title": "X"}], "indices": [1]}
+        arguments = ARGUMENTS[name]
         code, message = refused(tools(thread_id).call(name, {**arguments, identity: thread_id}))
         assert code == "invalid_arguments"
         assert message == f"{identity}: is known already and can't be chosen here: leave it out"
@@ -557,7 +586,7 @@ class TestARefusedCall:
     @pytest.mark.parametrize("name", TOOLS)
     def test_to_a_strangers_thread_finds_none_and_shows_nothing(self, tools, store, name):
         thread_id = store.write({"a": row("Secret")}, owner="eve")
-        arguments = {"items": [{"title": "X"}], "updates": [{"index": 1, "title": "X"}], "indices": [1]}
+        arguments = ARGUMENTS[name]
         made = tools(thread_id)
         assert refused(made.call(name, arguments)) == ("not_found", "no such thread")
         assert made.thread is None
@@ -566,7 +595,7 @@ class TestARefusedCall:
     @pytest.mark.parametrize("name", TOOLS)
     def test_reads_no_row_of_a_strangers_thread(self, tools, store, name):
         thread_id = store.write({"a": "what nobody can read"}, owner="eve")
-        arguments = {"items": [{"title": "X"}], "updates": [{"index": 1, "title": "X"}], "indices": [1]}
+        arguments = ARGUMENTS[name]
         assert refused(tools(thread_id).call(name, arguments))[0] == "not_found"
 
     @pytest.mark.parametrize("user_id", ["ada", None])
@@ -574,7 +603,7 @@ class TestARefusedCall:
     def test_to_a_deleted_thread_finds_none(self, tools, store, name, user_id):
         thread_id = store.thread("A")
         store.other.delete_thread(thread_id, ADA)
-        arguments = {"items": [{"title": "X"}], "updates": [{"index": 1, "title": "X"}], "indices": [1]}
+        arguments = ARGUMENTS[name]
         assert refused(tools(thread_id, user_id=user_id).call(name, arguments))[0] == "not_found"
         assert store.item(thread_id)["revision"] == 8
 

@@ -129,7 +129,6 @@ class TestAnArrayOfObjects:
             "kind=soft",
             "mind the, kind = soft, gap",
             "no separator,kind=soft",
-            "key, colour=red",
             "}, {colour=red",
             "},{title=x",
             "https://example.test/?title=x&kind=hard",
@@ -481,3 +480,29 @@ class TestAnyText:
         except InvalidInput:
             return
         assert all(isinstance(elements, list) for elements in decoded.values())
+
+
+class TestAStrangeFieldInAPrintedMap:
+    """Models add fields of their own. Printed without quotes they would end up in the text before them."""
+
+    @pytest.mark.parametrize(
+        "printed",
+        [
+            "[{title=Quiet room, locked=true}]",
+            "[{kind=hard, title=Under 900 euros, id=3}]",
+            "[{title=A room, description=with a sea view, kind=hard}]",
+            "[{title=A, subtitle=so it is, _x1=, kind=soft}]",
+        ],
+    )
+    def test_is_refused_and_says_what_to_send(self, printed):
+        with pytest.raises(
+            InvalidInput, match="looks like a field that is not known here: send items as JSON"
+        ):
+            decode(TOOLS["add_preferences"].args_schema, {"items": printed})
+
+    @pytest.mark.parametrize(
+        "title", ["x = y, z == 2", "a,b=c", "a, b =c", "see https://x.example/?a=1&b=2", "A, 2=two", "E=mc²"]
+    )
+    def test_is_none_where_no_identifier_follows_a_comma_and_stands_before_an_equals_sign(self, title):
+        decoded = decode(TOOLS["add_preferences"].args_schema, {"items": f"[{{title={title}, kind=hard}}]"})
+        assert decoded == {"items": [{"title": title, "kind": "hard"}]}

@@ -231,11 +231,17 @@ def _only_reading(text: str, element: type[BaseModel]) -> Mapping[str, str | Non
     return readings[0]
 
 
+_UNKNOWN_FIELD = re.compile(r", (?!(?:title|subtitle|kind|index)=)[A-Za-z_][A-Za-z0-9_]*=")
+"""Models add fields of their own, an id or a reason: a text that goes on so has more than one reading."""
+
+
 def _fields(text: str, chosen: Sequence[re.Match[str]]) -> Mapping[str, str | None]:
     """The values that stand between the `chosen` names; the word null is null."""
     chosen = sorted(chosen, key=re.Match.start)
     ends = [*(match.start() for match in chosen[1:]), len(text)]
     values = {match[1]: text[match.end() : end] for match, end in zip(chosen, ends, strict=True)}
+    if any(_UNKNOWN_FIELD.search(value) for value in values.values()):
+        raise _Unreadable("a text is followed by what looks like a field that is not known here")
     return {name: None if value == "null" else value for name, value in values.items()}
 
 

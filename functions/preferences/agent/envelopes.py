@@ -102,6 +102,9 @@ class GatewayCall(ToolCall):
         return found
 
     def arguments(self) -> Mapping[str, object]:
+        # A tool without arguments may be called with none at all: `arguments` is optional in MCP.
+        if self.event is None or (isinstance(self.event, str) and self.event.strip() in ("", "{}")):
+            return {}
         if not isinstance(self.event, Mapping):
             raise _bad("the arguments must be one JSON object")
         return _by_name(self.event.items())
