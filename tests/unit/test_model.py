@@ -420,7 +420,7 @@ class TestReasoning:
     def test_is_one_line_without_anything_hidden(self):
         assert reasoning("Because\nshe\x00 said\u202e so\ud800.") == "Because she  said  so ."
 
-    @pytest.mark.parametrize("value", [None, "", "  ", "\n", 7, ["a"], {"a": 1}, True])
+    @pytest.mark.parametrize("value", [None, "", "  ", "\n", 7, [7], {"a": 1}, True])
     def test_that_is_not_given_or_no_text_is_none(self, value):
         assert reasoning(value) is None
 
@@ -598,3 +598,32 @@ class TestHiddenText:
         """The Kelvin sign becomes a K, after which a selector selects nothing."""
         with pytest.raises(InvalidInput, match="variation selector"):
             parse(Draft, {"title": "\u212a\ufe0f"})
+
+
+@pytest.mark.parametrize(
+    ("written", "stored"),
+    [
+        ("می\u200c\u200cخواهم", "می\u200cخواهم"),
+        ("می\u200cخواهم", "می\u200cخواهم"),
+        ("Marriott\u00ae\ufe0f", "Marriott\u00ae\ufe0f"),
+        ("Disney\u00a9\ufe0f", "Disney\u00a9\ufe0f"),
+        ("Lego\u2122\ufe0f", "Lego\u2122\ufe0f"),
+    ],
+    ids=["a half-space twice", "a half-space", "registered", "copyright", "trade mark"],
+)
+def test_what_keyboards_and_phones_write_is_taken(written, stored):
+    assert Draft(title=written).title == stored
+
+
+@pytest.mark.parametrize(
+    ("sent", "kept"),
+    [
+        ({"action": "recording", "reasoning": "she said so"}, "recording she said so"),
+        (["recording", 7, "she said so"], "recording she said so"),
+        ({"action": {"deep": "x"}}, None),
+        (7, None),
+    ],
+    ids=["an object", "a list", "no text", "a number"],
+)
+def test_a_reason_that_comes_as_an_object_is_its_texts(sent, kept):
+    assert reasoning(sent) == kept

@@ -2,7 +2,7 @@
 
 import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Annotated, Any, Literal, TypedDict, TypeGuard, cast
 
@@ -299,7 +299,17 @@ class Edit(Frozen):
 
 def reasoning(value: object) -> str | None:
     """A model's `action_and_reasoning` in the form that is stored: one line, cut at the bound, or None."""
-    return shorten(value, MAX_REASONING) or None if isinstance(value, str) else None
+    return shorten(" ".join(_texts(value)), MAX_REASONING) or None
+
+
+def _texts(value: object) -> Iterator[str]:
+    """The texts in a value, one after the other: two things in one name invite an object."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        yield from (text for text in value.values() if isinstance(text, str))
+    elif isinstance(value, list | tuple):
+        yield from (text for text in value if isinstance(text, str))
 
 
 # -- said -----------------------------------------------------------------------------------------------

@@ -12,6 +12,8 @@ import unicodedata
 from pydantic_core import PydanticCustomError
 
 _BREAKS = re.compile("[\t\n\x0b\x0c\r\x85\u2028\u2029]+")
+_DOUBLED_JOINER = re.compile("([\u200c\u200d])\\1+")
+"""A half-space typed twice, as in Persian: nobody sees the second one, so nobody can leave it out."""
 _CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 # Unicode's Default_Ignorable_Code_Point, tags and bidi overrides apart: drawn as nothing, though some of
 # them are letters or marks by their category. Emoji put two of them together (a variation selector and a
@@ -26,7 +28,7 @@ _FORBIDDEN = re.compile(
     "|(?P<tag>[\U000e0000-\U000e007f])"
     "|(?P<format>[\ufff9-\ufffb\U00013430-\U0001343f])"
     # A variation selector says how one emoji or ideograph is drawn; elsewhere it is a byte that nobody sees.
-    "|(?P<selector>(?<=[A-Za-z\u00aa-\u0fff\ufe00-\ufe0f\U000e0100-\U000e01ef])[\ufe00-\ufe0f\U000e0100-\U000e01ef])"
+    "|(?P<selector>(?<=[A-Za-z\u00aa-\u00ad\u00af-\u0fff\ufe00-\ufe0f\U000e0100-\U000e01ef])[\ufe00-\ufe0f\U000e0100-\U000e01ef])"
     f"|(?P<zero_width>[\u200b-\u200d\u2060\ufeff]{{2,}}|[{_IGNORABLE}]{{3,}})"
     "|(?P<surrogate>[\ud800-\udfff])"
 )
@@ -59,7 +61,7 @@ def normalise(text: str, limit: int) -> str:
     Raises PydanticCustomError with a sentence for the sender, that holds none of the text.
     """
     if len(text) <= limit * _SHRINK:
-        text = _BREAKS.sub(" ", text)
+        text = _DOUBLED_JOINER.sub(r"\1", _BREAKS.sub(" ", text))
         if _longest_run_of_marks(text) > MAX_MARKS:
             raise PydanticCustomError("text_forbidden", "must not hold so many combining marks in a row")
         text = unicodedata.normalize("NFC", text)
