@@ -36,9 +36,9 @@ MAX_PAGE = 100
 DEFAULT_PAGE = 50
 
 _ROW_ID = re.compile(r"[0-9A-Za-z_-]{1,64}")
-_REVISION_TAG = re.compile(r'"(0|[1-9][0-9]{0,14})"')
+_REVISION_TAG = re.compile(r'(?<!W/)"(0|[1-9][0-9]{0,14})"(?=\s*(?:,|$))')
+_TAGS = re.compile(r'(?:W/)?"[^"]*"(?:\s*,\s*(?:W/)?"[^"]*")*')
 _TAG = re.compile(r'(?:W/)?("[^"]*")')
-_NO_MATCH = -1  # a revision that no row has
 
 
 class Unauthorized(PreferencesError):
@@ -186,17 +186,20 @@ class Request:
             raise InvalidJson("the body is not UTF-8 text, or not the base64 that it is said to be") from None
 
     @property
-    def if_match(self) -> int | None:
-        """The row's revision that the caller saw, for the write's own condition.
+    def if_match(self) -> frozenset[int] | None:
+        """The revisions of the row that the caller would write to: one of them must be the present one.
 
         None: the caller doesn't ask (`*` asks for a row that exists, which every write does). A tag that is
-        weak, foreign or one of several can't be what this row has: a revision that none has stands for it.
+        weak or foreign is none that a row has. Raises InvalidInput for what is no list of tags.
         """
         text = self.header("if-match")
         if text is None or text.strip() == "*":
             return None
-        tag = _REVISION_TAG.fullmatch(text.strip())
-        return int(tag[1]) if tag else _NO_MATCH
+        if not _TAGS.fullmatch(text.strip()):
+            raise InvalidInput(
+                [FieldError("If-Match", 'must be the `revision` of the row in quotes, for example "7"')]
+            )
+        return frozenset(int(tag[1]) for tag in _REVISION_TAG.finditer(text))
 
     def has(self, etag: str) -> bool:
         """Whether If-None-Match says that the caller has this already. The weak comparison of RFC 9110."""

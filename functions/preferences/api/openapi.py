@@ -51,7 +51,7 @@ _PARAMETERS: dict[str, Json] = {
         "schema": {"type": "string"},
     },
     "If-Match": {
-        "description": 'The `revision` of the row as it was seen, in quotes: `"7"`. One tag, or `*`.',
+        "description": 'The `revision` of the row as it was seen, in quotes: `"7"`. Several tags, or `*`.',
         "schema": {"type": "string"},
     },
     "If-None-Match": {
@@ -61,8 +61,11 @@ _PARAMETERS: dict[str, Json] = {
 }
 
 _HEADERS: dict[str, Json] = {
-    "ETag": {"description": "The tag of this answer, for If-None-Match.", "schema": {"type": "string"}},
-    "Location": {"description": "The path of the new thread.", "schema": {"type": "string"}},
+    "ETag": {
+        "description": "For If-None-Match; of an answer about one row, the row's, for If-Match.",
+        "schema": {"type": "string"},
+    },
+    "Location": {"description": "The new thread, relative to this address.", "schema": {"type": "string"}},
     "Retry-After": {"description": "Seconds to wait before trying again.", "schema": {"type": "integer"}},
     "WWW-Authenticate": {"description": "`Bearer`.", "schema": {"type": "string"}},
 }
@@ -166,14 +169,15 @@ def _statuses(route: Route, path: str) -> set[int]:
     if route.paged:
         statuses.add(422)
     if route.if_match:
-        statuses.add(412)
+        statuses |= {412, 422}
     return statuses
 
 
 def _answer(route: Route, status: int, content: object) -> Json:
     answer: Json = {"description": _ANSWERS[status]}
     headers = []
-    if route.if_none_match or content in (views.Listing, views.ListingWithOutcomes):
+    lists = content in (views.Listing, views.ListingWithOutcomes)
+    if route.if_none_match or (lists and route.key != "DELETE /threads/{thread_id}/preferences/{id}"):
         headers.append("ETag")
     if route.key == "POST /threads":
         headers.append("Location")

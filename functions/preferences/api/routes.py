@@ -10,8 +10,17 @@ from pydantic import Field
 from preferences.api import files, views
 from preferences.api.http import Request, Response, etag_of, foreign_cursor, json_response, make_cursor
 from preferences.api.problems import NoSuchRoute
-from preferences.errors import ChangeNotFound
-from preferences.model import MAX_PREFERENCES, Additions, Edit, Frozen, Thread, is_thread_id, new_id
+from preferences.errors import ChangeNotFound, FieldError, InvalidInput
+from preferences.model import (
+    MAX_PREFERENCES,
+    THREAD_ID,
+    Additions,
+    Edit,
+    Frozen,
+    Thread,
+    is_thread_id,
+    new_id,
+)
 
 Function = Callable[[Request], Response]
 
@@ -81,7 +90,8 @@ def _tag(thread: Thread) -> dict[str, str]:
 def create_thread(request: Request) -> Response:
     """Register a new thread, under an id that is minted for it."""
     thread, _ = request.repository.register_thread(new_id(), request.caller)
-    headers = {**_tag(thread), "Location": f"/threads/{thread.thread_id}"}
+    # Relative to the request, so that it holds under the base path of a custom domain too.
+    headers = {**_tag(thread), "Location": f"threads/{thread.thread_id}"}
     return json_response(201, views.listing(thread), headers, revision=thread.revision)
 
 
@@ -99,12 +109,15 @@ def list_threads(request: Request) -> Response:
     return json_response(200, page)
 
 
-@route("PUT /threads/{thread_id}", {200: views.Listing, 201: views.Listing}, refuses=(409,))
+@route("PUT /threads/{thread_id}", {200: views.Listing, 201: views.Listing}, refuses=(409, 422))
 def register_thread(request: Request) -> Response:
     """Register a thread for the caller, under an id of the caller's choice.
 
-    201 when it is new, 200 when it is the caller's already, 409 when the id is somebody else's.
+    201 when it is new, 200 when it is the caller's already, 409 when the id is somebody else's, 422 when it
+    can't be an id.
     """
+    if not is_thread_id(request.path("thread_id")):
+        raise InvalidInput([FieldError("thread_id", f"must match ^{THREAD_ID.pattern}$")])
     thread, new = request.repository.register_thread(request.thread_id, request.caller)
     return _listing(thread, 201 if new else 200)
 
@@ -198,7 +211,7 @@ def edit_preference(request: Request) -> Response:
         request.thread_id, request.preference_id, edit.fields, request.caller, if_match=request.if_match
     )
     updated = sum(report.outcome == "updated" for report in written.reports)
-    return _listing(written.thread, counts={"Updated": updated})
+    return _row_answer(request, written.thread, counts={"Updated": updated})
 
 
 @route("DELETE /threads/{thread_id}/preferences/{id}", {200: views.Listing}, if_match=True)
@@ -207,7 +220,7 @@ def remove_preference(request: Request) -> Response:
     thread = request.repository.remove_preference(
         request.thread_id, request.preference_id, request.caller, if_match=request.if_match
     )
-    return _listing(thread, counts={"Removed": 1})
+    return json_response(200, views.listing(thread), revision=thread.revision, counts={"Removed": 1})
 
 
 @route("PUT /threads/{thread_id}/preferences/{id}/lock", {200: views.Listing})
@@ -226,7 +239,14 @@ def _set_lock(request: Request, *, locked: bool) -> Response:
     thread = request.repository.set_lock(
         request.thread_id, request.preference_id, request.caller, locked=locked
     )
-    return _listing(thread)
+    return _row_answer(request, thread)
+
+
+def _row_answer(request: Request, thread: Thread, counts: Mapping[str, int] | None = None) -> Response:
+    """The list, with the row's own tag: what the next If-Match at this address has to be."""
+    row = thread.find(request.preference_id)
+    headers = {"ETag": f'"{row.changed}"'} if row else {}
+    return json_response(200, views.listing(thread), headers, revision=thread.revision, counts=counts)
 
 
 # -- history --------------------------------------------------------------------------------------------

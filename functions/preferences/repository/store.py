@@ -203,11 +203,11 @@ class PreferenceRepository:
         fields: Fields,
         caller: Caller,
         *,
-        if_match: int | None = None,
+        if_match: rules.IfMatch = None,
     ) -> Written:
         """Sets `fields` of one row, locked or not; the report is `updated` or `unchanged`.
 
-        Raises PreferenceNotFound, PreconditionFailed when its revision is not `if_match`, and Duplicate.
+        Raises PreferenceNotFound, PreconditionFailed when its revision is none of `if_match`, and Duplicate.
         """
         _require_user(caller)
         action = "edit" if fields.keys() - {"locked"} else "lock" if fields["locked"] else "unlock"
@@ -223,7 +223,7 @@ class PreferenceRepository:
         return self.edit_preference(thread_id, preference_id, {"locked": locked}, caller).thread
 
     def remove_preference(
-        self, thread_id: str, preference_id: str, caller: Caller, *, if_match: int | None = None
+        self, thread_id: str, preference_id: str, caller: Caller, *, if_match: rules.IfMatch = None
     ) -> Thread:
         """Removes one row, locked or not. Raises PreferenceNotFound and PreconditionFailed."""
         _require_user(caller)

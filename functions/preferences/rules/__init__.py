@@ -5,6 +5,7 @@ Pure: no clock, no table, no chance.
 
 from preferences.rules.history import belongs, entry_of, plan_undo
 from preferences.rules.plans import (
+    IfMatch,
     Plan,
     Stamp,
     authorize,
@@ -22,6 +23,7 @@ from preferences.rules.plans import (
 )
 
 __all__ = [
+    "IfMatch",
     "Plan",
     "Stamp",
     "authorize",

@@ -8,7 +8,7 @@ it says which row a position means, for good. `now` is the list that the write w
 slips to another row, however often the request is planned again.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -35,6 +35,9 @@ from preferences.model import (
     Report,
     Thread,
 )
+
+IfMatch = int | Collection[int] | None
+"""The revisions of a row that a write may meet. None: any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,12 +147,12 @@ def plan_order(now: Thread, ids: Sequence[str]) -> Plan:
 
 
 def plan_edit(
-    now: Thread, preference_id: str, fields: Fields, stamp: Stamp, *, if_match: int | None = None
+    now: Thread, preference_id: str, fields: Fields, stamp: Stamp, *, if_match: IfMatch = None
 ) -> Plan:
     """One row with `fields` set, locked or not.
 
-    Raises PreferenceNotFound, PreconditionFailed where the row's revision is not `if_match`, and Duplicate
-    where the text would be that of another row.
+    Raises PreferenceNotFound, PreconditionFailed where the row's revision is none of `if_match`, and
+    Duplicate where the text would be that of another row.
     """
     row = _row(now, preference_id, if_match)
     new = edited(row, fields, stamp)
@@ -159,7 +162,7 @@ def plan_edit(
     return Plan(puts=() if new == row else (new,), reports=(report,))
 
 
-def plan_removal(now: Thread, preference_id: str, *, if_match: int | None = None) -> Plan:
+def plan_removal(now: Thread, preference_id: str, *, if_match: IfMatch = None) -> Plan:
     """One row removed, locked or not. Raises PreferenceNotFound and PreconditionFailed."""
     row = _row(now, preference_id, if_match)
     return Plan(removes=(row.id,), reports=(_report("removed", None, row),))
@@ -170,11 +173,12 @@ def conflicting(twin: Preference) -> ConflictingRow:
     return ConflictingRow(twin.id, twin.title, "has the same title, subtitle and kind")
 
 
-def _row(now: Thread, preference_id: str, if_match: int | None) -> Preference:
+def _row(now: Thread, preference_id: str, if_match: IfMatch) -> Preference:
     row = now.find(preference_id)
     if row is None:
         raise PreferenceNotFound
-    if if_match is not None and row.changed != if_match:
+    wanted = {if_match} if isinstance(if_match, int) else if_match
+    if wanted is not None and row.changed not in wanted:
         raise PreconditionFailed(now, row)
     return row
 
