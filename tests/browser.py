@@ -18,6 +18,17 @@ LIST = "**/threads/*/preferences"  # the list, and where a preference is added
 ONE = "**/threads/*/preferences/*"
 LOCK = "**/preferences/*/lock"
 
+JOURNEY = [
+    {"title": "Budget under 900", "subtitle": "For the whole stay", "kind": "hard"},
+    {"title": "No night flights", "kind": "hard"},
+    {"title": "A quiet room", "subtitle": "Away from the lift", "kind": "soft"},
+    {"title": "Window seat", "kind": "soft"},
+]
+
+_numbers = count(1)
+
+BAD_GATEWAY = {"status": 502, "content_type": "text/html", "body": "<html><h1>502 Bad Gateway</h1></html>"}
+
 FLAGS = [
     "--no-sandbox",  # root, in a container
     "--disable-gpu",
@@ -308,3 +319,7 @@ def fits(panel: Panel) -> None:
         }"""
     )
     assert stray == []
+
+
+def by_kind(rows: list[dict]) -> list[dict]:
+    return sorted(rows, key=lambda row: row["kind"] != "hard")

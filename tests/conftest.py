@@ -43,7 +43,7 @@ def pytest_collection_modifyitems(config, items):
 
     The page's tests take the longest, so they are begun first, beside the others.
     """
-    items.sort(key=lambda item: item.path.name != "test_panel.py")
+    items.sort(key=lambda item: item.path.parent.name != "page")
     if PROVE or not _dynoxide():
         return
     left_out = [

@@ -1,0 +1,140 @@
+"""The page around the panel: sign-in, conversations, the agent's console."""
+
+import json
+from itertools import count
+from urllib.parse import parse_qs, urlsplit
+
+from playwright.sync_api import expect
+
+from tests.browser import (
+    JOURNEY,
+    SCREENSHOTS,
+    Panel,
+    kept,
+    signed_in,
+)
+
+_numbers = count(1)
+
+
+class TestTheStory:
+    def test_a_newcomer_signs_in_and_sees_the_lock_hold(self, new_page, stack):
+        page = new_page(viewport={"width": 1280, "height": 900}, color_scheme="light")
+        page.goto("/")
+        page.screenshot(path=SCREENSHOTS / "welcome.png")
+        with page.expect_request("**/authorize?*") as asked:
+            page.get_by_role("button", name="Sign in").click()
+        query = parse_qs(urlsplit(asked.value.url).query)
+        assert query["code_challenge_method"] == ["S256"]
+        assert query["response_type"] == ["code"]
+        name = f"newcomer{next(_numbers)}"
+        page.get_by_label("Your name").fill(name)
+        page.get_by_role("button", name="Sign in").click()
+
+        page.get_by_role("button", name="Start a conversation").click()
+        expect(page.get_by_text("Nothing here yet")).to_be_visible()
+        assert urlsplit(page.url).query == ""
+        panel = Panel(page, stack, page.url.partition("#thread=")[2], name)
+        page.get_by_role("button", name="Let the agent add three").click()
+        panel.shows("Budget under 900", "No night flights", "A quiet room")
+        panel.button("Lock Budget under 900").click()
+        expect(panel.row("Budget under 900").get_by_text("Locked", exact=True)).to_be_visible()
+        page.get_by_role("button", name="Let the agent raise the budget").click()
+        answer = page.locator(".answer").first
+        expect(answer.locator(".answer-text")).to_contain_text("locked: ask the user to unlock first")
+        panel.screenshot("story-the-lock-holds")
+        answer.get_by_text("Raw answer").click()
+        expect(answer.locator("pre")).to_contain_text('"messageVersion": "1.0"')
+        panel.shows("Budget under 900", "No night flights", "A quiet room")
+        panel.button("Lock Budget under 900").click()
+        expect(panel.button("Lock Budget under 900")).to_have_attribute("aria-pressed", "false")
+        expect(panel.row("Budget under 900").get_by_text("Unlocking")).to_be_hidden()
+        page.get_by_role("button", name="Let the agent try again").click()
+        panel.shows("Budget under 1,200", "No night flights", "A quiet room")
+        expect(page.locator(".tour li[data-done]")).to_have_count(5)
+
+        page.reload()
+        panel.shows("Budget under 1,200", "No night flights", "A quiet room")
+        with page.expect_request("**/logout?*") as asked:
+            page.get_by_role("button", name="Sign out").click()
+        query = parse_qs(urlsplit(asked.value.url).query)
+        assert query == {"client_id": ["panel"], "logout_uri": [f"{stack.origin}/"]}
+        expect(page.get_by_role("button", name="Sign in")).to_be_visible()
+        assert (page.url, page.evaluate("Object.keys(sessionStorage)")) == (f"{stack.origin}/", [])
+
+    def test_each_tool_can_be_played_with_edited_arguments(self, panel):
+        page = panel.page
+        page.get_by_label("list_preferences").check(force=True)
+        page.get_by_role("button", name="Call the tool").click()
+        expect(page.locator(".answer-text").first).to_contain_text("#1 [hard] Budget under 900")
+        page.get_by_label("remove_preferences").check(force=True)
+        page.get_by_label("indices").fill("[4]")
+        page.get_by_label("send list_revision").check()
+        page.get_by_role("button", name="Call the tool").click()
+        expect(page.locator(".answer-text").first).to_contain_text("removed Window seat")
+        panel.shows("Budget under 900", "No night flights", "A quiet room")
+        page.get_by_label("indices").fill("nonsense")
+        page.get_by_role("button", name="Call the tool").click()
+        expect(page.locator(".answer").first).to_have_attribute("data-tone", "refused")
+
+    def test_conversations_are_apart_and_can_be_changed(self, panel):
+        page = panel.page
+        page.get_by_role("button", name="New", exact=True).click()
+        expect(panel.root.get_by_text("Nothing here yet")).to_be_visible()
+        assert panel.thread not in page.url
+        page.get_by_label("Conversation", exact=True).select_option(panel.thread)
+        panel.shows(*[row["title"] for row in JOURNEY])
+        assert page.url.endswith(f"#thread={panel.thread}")
+
+
+class TestSignIn:
+    def test_a_token_of_yesterdays_leads_back_to_the_sign_in(self, new_page):
+        page = new_page()
+        signed_in(page, "e30.eyJzdWIiOiAiYWRhIn0.forged")
+        page.goto("/")
+        expect(page.get_by_role("alert")).to_contain_text("Your sign-in has run out.")
+        expect(page.get_by_role("button", name="Sign in", exact=True)).to_be_visible()
+
+    def test_an_answer_to_a_question_this_tab_never_asked_is_refused(self, new_page):
+        page = new_page()
+        asked = []
+        page.on("request", lambda request: asked.append(request.url))
+        page.goto("/?code=stolen&state=forged")
+        expect(page.get_by_role("alert")).to_contain_text("did not begin in this tab")
+        expect(page.get_by_role("button", name="Sign in")).to_be_visible()
+        assert not any(url.endswith("/token") for url in asked)
+        assert "stolen" not in page.url
+
+    def test_a_refusal_of_the_issuer_is_told_as_text(self, new_page):
+        page = new_page()
+        page.goto("/")
+        attempt = json.dumps({"state": "asked", "verifier": "v", "hash": ""})
+        page.evaluate("attempt => sessionStorage.setItem('sign-in.attempt', attempt)", attempt)
+        page.goto("/?state=asked&error=access_denied&error_description=<img src=x onerror=alert(1)>")
+        expect(page.get_by_role("alert")).to_contain_text("<img src=x onerror=alert(1)>")
+
+    def test_a_refusal_that_answers_nothing_is_not_repeated(self, new_page):
+        page = new_page()
+        page.goto("/?state=forged&error=e&error_description=Call this number")
+        expect(page.get_by_role("alert")).to_contain_text("did not begin in this tab")
+        expect(page.get_by_text("Call this number")).to_have_count(0)
+
+    def test_ends_on_the_page_where_no_issuer_can_be_asked(self, new_page, stack):
+        page = new_page()
+        page.goto("/#thread=none")
+        settings = stack.request("GET", "/config.json").json
+        page.route("**/config.json", lambda route: route.fulfill(json=settings | {"sign_out_url": None}))
+        page.evaluate("token => sessionStorage.setItem('sign-in.token', token)", kept(stack.token("quiet")))
+        page.reload()
+        with page.expect_request("**/config.json"):
+            page.get_by_role("button", name="Sign out").click()
+        expect(page.get_by_role("button", name="Sign in")).to_be_visible()
+        assert page.url == f"{stack.origin}/"
+
+    def test_what_is_written_survives_a_sign_in_that_ran_out(self, panel):
+        panel.page.evaluate("sessionStorage.removeItem('sign-in.token')")
+        panel.composer.title.fill("Half a thought")
+        panel.composer.add.click()
+        expect(panel.composer.message).to_contain_text("Not saved: your sign-in has run out.")
+        expect(panel.composer.title).to_have_value("Half a thought")
+        expect(panel.page.get_by_role("button", name="Sign in again")).to_be_visible()
