@@ -156,15 +156,40 @@ class TestWriting:
         panel.button("Remove No night flights").click()
         expect(panel.root.get_by_text("Removed No night flights")).to_be_visible()
         panel.shows("Budget under 900", "A quiet room", "Window seat")
+        panel.page.wait_for_timeout(700)  # just after the removal, presses are taken for its double click
         panel.root.get_by_role("button", name="Undo").click()
         panel.shows(*[row["title"] for row in JOURNEY])
         assert panel.stored()[1]["id"] == removed["id"]
 
     def test_dismisses_the_way_back_when_it_is_not_wanted(self, panel):
         panel.button("Remove No night flights").click()
-        expect(panel.root.get_by_role("button", name="Undo")).to_be_visible()
+        expect(panel.root.get_by_role("button", name="Undo")).to_be_focused()
+        panel.page.wait_for_timeout(700)
         panel.button("Dismiss").click()
         expect(panel.root.get_by_text("Removed No night flights")).to_have_count(0)
+        expect(panel.button("Edit A quiet room")).to_be_focused()
+
+    def test_a_double_click_removes_the_row_and_leaves_the_way_back(self, panel):
+        place = panel.button("Remove No night flights").bounding_box()
+        panel.page.mouse.dblclick(place["x"] + 16, place["y"] + 16)
+        expect(panel.root.get_by_text("Removed No night flights")).to_be_visible()
+        panel.page.wait_for_timeout(700)
+        panel.button("Undo").click()
+        panel.shows(*[row["title"] for row in JOURNEY])
+
+    def test_asks_once_before_a_locked_row_is_removed(self, panel):
+        sent = requests_of(panel.page, "DELETE")
+        panel.api("PUT", "/lock")
+        panel.refresh()
+        panel.button("Remove No night flights").click()
+        panel.button("Keep it").click()
+        expect(panel.button("Remove No night flights")).to_be_focused()
+        expect(panel.root.get_by_text("It is locked.")).to_have_count(0)
+        assert sent == []
+        panel.button("Remove No night flights").click()
+        panel.button("Remove it").click()
+        expect(panel.root.get_by_text("Removed No night flights")).to_be_visible()
+        assert len(panel.stored()) == 3
 
 
 class TestLocking:

@@ -294,6 +294,7 @@ class TestHostileText:
         expect(row.locator(".theirs .title")).to_have_text(f"{HOSTILE[0]}?")
         panel.editor(row).theirs.click()
         panel.root.locator(".row").nth(2).locator(".remove").click()
+        panel.button("Remove it").click()
         expect(panel.root.locator(".strip:visible bdi")).to_have_text(f"{HOSTILE[2]}!")
         panel.agent("add_preferences", "items", [{"title": f"{HOSTILE[1]} too"}], why=HOSTILE[0])
         panel.refresh()

@@ -13,6 +13,9 @@ import { DraftForm, Message, KINDS, FIELDS, difference } from "./preferences-for
  *   leave: (row: RowView) => void}} Panel
  */
 
+/** Milliseconds in which a strip takes no press: the second click of a double click is meant for what was there. */
+const SETTLE = 600;
+
 export class RowView {
   /** @param {string} id @param {Panel} panel */
   constructor(id, panel) {
@@ -24,6 +27,7 @@ export class RowView {
     this.base = null; // while writing: the row as it was when the person last saw it
     this.gone = false; // while writing: the row is no longer in the list
     this.saving = false;
+    this.settled = 0; // from when on the strip takes presses
     this.removal = 0; // the revision that removed it, once that is known
     this.after = null; // the row before this one when last shown, for a row that lingers
     this.#build();
@@ -61,7 +65,7 @@ export class RowView {
     );
     this.lockButton = this.#button("lock", () => this.#toggleLock(), icon("unlocked"), icon("locked"));
     this.editButton = this.#button("edit", () => this.write(), icon("edit"));
-    this.removeButton = this.#button("remove", () => this.#remove(this.row.revision), icon("remove"));
+    this.removeButton = this.#button("remove", () => this.#askToRemove(), icon("remove"));
     this.moves = h(
       "div", { class: "moves", role: "group", "aria-label": "Move", hidden: true },
       h("button", { type: "button", class: "plain", onclick: () => this.panel.step(this.id, -1) }, icon("up"), "Up"),
@@ -303,13 +307,31 @@ export class RowView {
 
   // -- removing ------------------------------------------------------------------------------------------
 
+  /** A lock says that the row matters: that costs one question. */
+  #askToRemove() {
+    const { revision, locked } = this.row;
+    if (!locked) return this.#remove(revision);
+    this.message.show("It is locked. Remove it all the same?", [
+      ["Remove it", () => this.#remove(this.row.revision)],
+      ["Keep it", () => this.#keep()],
+    ]);
+  }
+
+  #keep() {
+    this.message.clear();
+    this.removeButton.focus();
+  }
+
   async #remove(revision) {
     if (!this.strip) this.#buildStrip();
+    const held = this.element.contains(this.element.getRootNode().activeElement);
     this.message.clear();
     this.removal = 0;
+    this.settled = performance.now() + SETTLE;
     this.#sayRemoved("Removing");
     this.face = "removed";
-    this.panel.leave(this);
+    this.#faces();
+    if (held) this.undoButton.focus();
     try {
       const list = await this.panel.store().remove(this.id, revision);
       this.removal = list.revision;
@@ -318,7 +340,7 @@ export class RowView {
     } catch (error) {
       if (error.code === "not_found") return this.#sayRemoved("Already removed:");
       this.panel.failed(error, "Not removed");
-      this.face = "reading";
+      this.#turn("reading", this.removeButton);
       const { current } = error.problem;
       if (current) this.message.show("Not removed: it was changed just before.", [["Remove it all the same", () => this.#remove(current.revision)]]);
       else this.message.show(`Not removed: ${error.message}.`, [["Try again", () => this.#remove(this.row.revision)]]);
@@ -329,8 +351,8 @@ export class RowView {
   #buildStrip() {
     this.stripWords = h("span", { class: "strip-words" });
     this.stripTitle = h("bdi", {});
-    this.undoButton = h("button", { type: "button", class: "plain undo", part: "button undo", onclick: () => this.#undoRemoval() }, icon("undo"), "Undo");
-    this.closeButton = h("button", { type: "button", class: "tool", "aria-label": "Dismiss", onclick: () => this.#dismiss() }, icon("close"));
+    this.undoButton = h("button", { type: "button", class: "plain undo", part: "button undo", onclick: this.#pressed(() => this.#undoRemoval()) }, icon("undo"), "Undo");
+    this.closeButton = h("button", { type: "button", class: "tool", "aria-label": "Dismiss", onclick: this.#pressed(() => this.#dismiss()) }, icon("close"));
     this.stripMessage = new Message();
     this.strip = h(
       "div", { class: "strip", part: "removed" },
@@ -342,12 +364,17 @@ export class RowView {
   #sayRemoved(words) {
     say(this.stripWords, words);
     say(this.stripTitle, this.row.title);
-    this.undoButton.hidden = !this.removal;
+    // It holds focus from the start, and works as soon as the removal is acknowledged
+    set(this.undoButton, "aria-disabled", this.removal ? null : "true");
     this.stripMessage.clear();
   }
 
+  #pressed(action) {
+    return () => performance.now() > this.settled && action();
+  }
+
   async #undoRemoval() {
-    if (this.undoing) return;
+    if (this.undoing || !this.removal) return;
     this.undoing = true;
     this.stripMessage.show("Putting it back…", [], "calm");
     try {
@@ -362,8 +389,8 @@ export class RowView {
   }
 
   #dismiss() {
-    this.face = "reading";
     this.panel.leave(this);
+    this.face = "reading";
     this.panel.render();
   }
 }
