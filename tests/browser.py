@@ -318,7 +318,7 @@ def fits(panel: Panel) -> None:
           return [...over, ...crossed].map((each) => each.outerHTML.slice(0, 120));
         }"""
     )
-    assert stray == []
+    assert stray == [], stray
 
 
 def by_kind(rows: list[dict]) -> list[dict]:

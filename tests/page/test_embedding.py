@@ -12,6 +12,7 @@ from tests.browser import (
     fits,
     list_requests,
     signed_in,
+    until,
 )
 
 _numbers = count(1)
@@ -96,6 +97,63 @@ class TestInAHostPage:
         assert asked == []
         hosted.page.evaluate("document.body.append(window.kept)")
         expect(hosted.row("Sea view")).to_be_visible()
+
+
+class TestInANarrowSidebar:
+    """Of a page whose root has ten pixels a rem, and that scrolls by itself."""
+
+    @pytest.fixture
+    def sidebar(self, usual_page, stack):
+        panel = Panel(usual_page, stack, f"sidebar{next(_numbers)}")
+        panel.api("PUT", "")
+        panel.api(
+            "POST", "/preferences", {"items": [{"title": f"Wish {n}", "subtitle": "So"} for n in range(20)]}
+        )
+        body = HOST_PAGE.replace("THREAD", json.dumps(panel.thread)).replace("TOKEN", json.dumps(panel.token))
+        style = "html { font-size: 62.5%; overflow: hidden }"
+        style += "body { margin: 0; height: 400px; width: 277px; overflow-y: auto }"
+        body = body.replace("<style>", f"<style>{style}")
+        usual_page.route("**/host.html", lambda route: route.fulfill(content_type="text/html", body=body))
+        usual_page.set_viewport_size({"width": 500, "height": 700})
+        usual_page.goto("/host.html")
+        expect(panel.root.locator(".row")).to_have_count(20)
+        return panel
+
+    def test_text_keeps_its_size_whatever_the_pages_root_is(self, sidebar):
+        def pixels(selector: str) -> float:
+            return sidebar.root.locator(selector).first.evaluate(
+                "e => parseFloat(getComputedStyle(e).fontSize)"
+            )
+
+        assert pixels(".row .title") == 15
+        assert pixels(".row .subtitle") >= 13
+        assert min(pixels(each) for each in (".tab", ".count", "h3", ".meta", ".composer .kind-option")) >= 11
+
+    def test_nothing_lies_over_the_tabs(self, sidebar):
+        fits(sidebar)
+        heading, tabs = (
+            sidebar.root.locator("h2").bounding_box(),
+            sidebar.root.locator(".tabs").bounding_box(),
+        )
+        text = sidebar.root.locator("h2").evaluate(
+            """h => {
+              const range = document.createRange();
+              range.selectNodeContents(h);
+              return range.getBoundingClientRect().right;
+            }"""
+        )
+        assert text <= tabs["x"] or heading["y"] + heading["height"] <= tabs["y"]
+
+    def test_dragging_at_the_edge_scrolls_it(self, sidebar):
+        mouse = sidebar.page.mouse
+        start = sidebar.button("Move Wish 1").bounding_box()
+        mouse.move(start["x"] + 12, start["y"] + 12)
+        mouse.down()
+        mouse.move(start["x"] + 12, 390, steps=4)
+        sidebar.page.wait_for_function("document.body.scrollTop > 600")  # with no further move of the pointer
+        sidebar.page.mouse.move(start["x"] + 12, 200)
+        mouse.up()
+        until(sidebar.page, lambda: [row["title"] for row in sidebar.stored()].index("Wish 1") > 3)
 
 
 class TestEveryScreen:

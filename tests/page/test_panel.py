@@ -9,6 +9,7 @@ from tests.browser import (
     LOCK,
     ONE,
     Held,
+    answer_with,
     hide,
     list_requests,
     requests_of,
@@ -405,3 +406,68 @@ class TestPolling:
         signed_in(page, stack.token("ada"))
         page.goto("/#thread=nobodys")
         expect(page.get_by_text("This conversation cannot be found.")).to_be_visible()
+
+
+class TestTheFields:
+    def test_an_error_goes_when_the_person_writes_on(self, panel):
+        panel.composer.title.fill("x" * 121)
+        panel.composer.title.press("Enter")
+        expect(panel.composer.message).to_be_visible()
+        panel.composer.title.press("Backspace")
+        expect(panel.composer.message).to_have_count(0)
+        expect(panel.composer.title).not_to_have_attribute("aria-invalid", "true")
+
+    def test_shift_and_enter_break_a_line_and_send_nothing(self, panel):
+        sent = requests_of(panel.page, "POST")
+        panel.composer.title.fill("Sea view")
+        panel.composer.title.press("Shift+Enter")
+        panel.composer.detail.fill("Or")
+        panel.composer.detail.press("Shift+Enter")
+        panel.composer.detail.press_sequentially("a lake")
+        expect(panel.composer.detail).to_have_value("Or\na lake")
+        assert sent == []
+        panel.composer.detail.press("Enter")
+        expect(panel.row("Sea view")).to_contain_text("Or a lake")
+
+    def test_the_enter_that_ends_a_composition_sends_nothing(self, panel):
+        sent = requests_of(panel.page, "POST")
+        for field in (panel.composer.title, panel.composer.detail):
+            panel.composer.title.fill("海")
+            # Safari tells it after the composition's end, by this code alone
+            prevented = field.evaluate(
+                """field => !field.dispatchEvent(new KeyboardEvent("keydown", {
+                  key: "Enter", keyCode: 229, bubbles: true, cancelable: true, composed: true }))"""
+            )
+            assert prevented
+        panel.refresh()
+        assert sent == []
+
+    def test_a_double_click_on_add_is_no_error(self, panel):
+        panel.composer.title.fill("Sea view")
+        panel.composer.add.dblclick()
+        expect(panel.row("Sea view")).to_be_visible()
+        expect(panel.composer.message).to_have_count(0)
+
+    def test_a_field_that_the_service_refuses_is_marked(self, panel):
+        problem = {
+            "title": "Bad Request",
+            "status": 400,
+            "code": "invalid_input",
+            "errors": [{"field": "items.0.subtitle", "message": "must hold no such thing"}],
+        }
+        answer_with(panel.page, LIST, "POST", status=400, json=problem)
+        panel.composer.title.fill("Sea view")
+        panel.composer.add.click()
+        expect(panel.composer.message).to_contain_text("must hold no such thing")
+        expect(panel.composer.detail).to_have_attribute("aria-invalid", "true")
+        expect(panel.composer.detail).to_be_focused()
+        expect(panel.button("Try again")).to_have_count(0)
+
+    def test_a_full_list_is_not_offered_to_be_tried_again(self, panel):
+        problem = {"title": "Full", "status": 409, "code": "list_full", "detail": "the list is full"}
+        answer_with(panel.page, LIST, "POST", status=409, json=problem)
+        panel.composer.title.fill("Sea view")
+        panel.composer.add.click()
+        expect(panel.composer.message).to_contain_text("the list is full")
+        expect(panel.composer.title).to_have_value("Sea view")
+        expect(panel.button("Try again")).to_have_count(0)

@@ -2,7 +2,8 @@
 import { set } from "./dom.js";
 
 const SLACK = 5; // pixels before a press counts as a drag, so that a plain press still is a click
-const EDGE = 56; // pixels from the window's edge where the page begins to scroll
+const EDGE = 56; // pixels from the edge of what scrolls where it begins to
+const PACE = 10; // pixels a frame
 
 /**
  * @param {PointerEvent} press on the grip
@@ -13,9 +14,12 @@ export function drag(press, element, drop) {
   if (press.button !== 0) return;
   const grip = /** @type {HTMLElement} */ (press.currentTarget);
   const list = element.parentElement;
+  const scroller = scrollerOf(element);
   const ends = new AbortController();
   let moving = false;
   let place = null; // {target, side}
+  let y = press.clientY;
+  let frame = 0;
 
   grip.setPointerCapture(press.pointerId);
   const on = (type, listener) => grip.addEventListener(type, listener, { signal: ends.signal });
@@ -28,12 +32,26 @@ export function drag(press, element, drop) {
     if (!moving && Math.abs(event.clientY - press.clientY) < SLACK) return;
     moving = true;
     set(element, "data-dragged", true);
-    if (event.clientY < EDGE) window.scrollBy(0, -10);
-    if (event.clientY > window.innerHeight - EDGE) window.scrollBy(0, 10);
-    mark(nearest(event.clientY));
+    y = event.clientY;
+    if (!frame) scroll();
+    mark(nearest());
   }
 
-  function nearest(y) {
+  /** Goes on while the pointer rests at the edge: a frame's step, then the next. */
+  function scroll() {
+    const isPage = scroller === document.scrollingElement;
+    const box = scroller.getBoundingClientRect();
+    const top = isPage ? 0 : Math.max(box.top, 0);
+    const bottom = isPage ? window.innerHeight : Math.min(box.bottom, window.innerHeight);
+    const way = y < top + EDGE ? -PACE : y > bottom - EDGE ? PACE : 0;
+    const before = scroller.scrollTop;
+    if (way) scroller.scrollTop += way;
+    if (scroller.scrollTop === before) return void (frame = 0);
+    mark(nearest());
+    frame = requestAnimationFrame(scroll);
+  }
+
+  function nearest() {
     const rows = [...list.children].filter((row) => row !== element && row.dataset.face !== "removed" && !row.hasAttribute("data-unsaved"));
     for (const row of rows) {
       const { top, height } = row.getBoundingClientRect();
@@ -50,6 +68,7 @@ export function drag(press, element, drop) {
 
   function finish(dropped) {
     ends.abort();
+    cancelAnimationFrame(frame);
     set(element, "data-dragged", null);
     const { target, side } = place ?? {};
     mark(null);
@@ -57,6 +76,14 @@ export function drag(press, element, drop) {
     swallowClick(grip);
     if (dropped && target?.isConnected && element.isConnected) drop(target, side);
   }
+}
+
+/** The nearest ancestor that scrolls up and down, across shadow trees; the page where there is none. */
+function scrollerOf(element) {
+  for (let at = element; at; at = at.parentElement ?? at.getRootNode().host) {
+    if (at.scrollHeight > at.clientHeight && /auto|scroll/.test(getComputedStyle(at).overflowY)) return at;
+  }
+  return document.scrollingElement;
 }
 
 /** The press of a drag still ends in a click on the grip; it must not count as one. */

@@ -6,6 +6,7 @@ import { h, set, say } from "./dom.js";
 export const KINDS = { hard: "Must have", soft: "Nice to have" };
 export const FIELDS = ["title", "subtitle", "kind"];
 const LONGEST = { title: 120, subtitle: 500 };
+const DOUBLE = 1000; // milliseconds within which a second press is no second wish
 
 /** A line for what went wrong, or is under way, with a button where there is a way on. */
 export class Message {
@@ -33,17 +34,20 @@ export class Message {
 }
 
 export class DraftForm {
+  #isFault = false; // whether the message tells an error of what was written
+  #sent = -Infinity; // when it was last sent
+
   /**
    * @param {{titleHint: string, submit: string, onsubmit: () => void, oncancel?: () => void}} options
    */
   constructor({ titleHint, submit, onsubmit, oncancel }) {
     this.title = h("input", {
       type: "text", class: "field", part: "field", dir: "auto", autocomplete: "off", enterkeyhint: "done",
-      "aria-label": "Title", placeholder: titleHint, oninput: () => this.#touched(),
+      "aria-label": "Title", placeholder: titleHint,
     });
     this.subtitle = h("textarea", {
       class: "field", part: "field", dir: "auto", rows: 1, "aria-label": "Detail, optional",
-      placeholder: "Detail, if it needs one", oninput: () => this.#touched(),
+      placeholder: "Detail, if it needs one",
     });
     this.message = new Message();
     this.submit = h("button", { type: "submit", class: "solid", part: "button" }, submit);
@@ -54,17 +58,18 @@ export class DraftForm {
       h("div", { class: "draft-foot" }, this.#kinds(), h("div", { class: "draft-ways" }, this.cancel || null, this.submit)),
       this.message.element,
     );
-    // A line break means nothing in a preference, so Enter sends from either field
-    this.subtitle.addEventListener("keydown", (event) => {
-      if (event.key !== "Enter" || event.isComposing) return;
-      event.preventDefault();
-      this.element.requestSubmit();
-    });
-    if (oncancel) {
-      this.element.addEventListener("keydown", (event) => {
-        if (event.key === "Escape" && !event.isComposing) oncancel();
-      });
-    }
+    this.element.addEventListener("input", () => this.#touched());
+    this.element.addEventListener("keydown", (event) => this.#key(event, oncancel));
+  }
+
+  /** Enter sends from either field; with Shift it is a line break in the detail, which is stored as a space. */
+  #key(event, oncancel) {
+    const composing = event.isComposing || event.keyCode === 229; // Safari tells the end of a composition so
+    if (event.key === "Escape" && !composing) return oncancel?.();
+    if (event.key !== "Enter" || ![this.title, this.subtitle].includes(event.target)) return;
+    if (event.shiftKey && event.target === this.subtitle) return;
+    event.preventDefault();
+    if (!composing && !event.shiftKey && !event.repeat) this.element.requestSubmit();
   }
 
   #kinds() {
@@ -81,10 +86,41 @@ export class DraftForm {
     if (this.busy) return;
     const [field, fault] = this.#fault();
     this.message.clear();
-    if (!fault) return onsubmit();
+    if (!fault) {
+      this.#sent = performance.now();
+      return onsubmit();
+    }
+    // The second click of a double click finds the fields empty, and means nothing
+    if (this.isEmpty && performance.now() - this.#sent < DOUBLE) return;
     this.message.show(fault);
+    this.#isFault = true;
+    this.mark(field);
+  }
+
+  /** Shows that the fault lies in this field, and goes there. @param {"title"|"subtitle"} field */
+  mark(field) {
     set(this[field], "aria-invalid", "true");
     this[field].focus();
+  }
+
+  get isEmpty() {
+    const { title, subtitle } = this.read();
+    return !title && !subtitle;
+  }
+
+  /**
+   * Tells why the service did not take it, marks the fields that it names, and offers what may help.
+   * @param {any} error a RequestError
+   * @param {() => void} again
+   */
+  refuse(error, again) {
+    const hopeless = ["list_full", "invalid_input"].includes(error.code); // the same once more is refused once more
+    this.message.show(`Not saved: ${error.message}.`, hopeless ? [] : [["Try again", again]]);
+    this.#isFault = true;
+    for (const { field } of error.problem?.errors ?? []) {
+      const name = String(field).split(".").at(-1);
+      if (name === "title" || name === "subtitle") this.mark(name);
+    }
   }
 
   #fault() {
@@ -98,6 +134,8 @@ export class DraftForm {
   }
 
   #touched() {
+    if (this.#isFault) this.message.clear(); // what else is said here is no error, and stays
+    this.#isFault = false;
     for (const field of [this.title, this.subtitle]) set(field, "aria-invalid", null);
   }
 

@@ -311,7 +311,7 @@ export class PreferencesPanel extends HTMLElement {
       if (composer.element.contains(this.shadowRoot.activeElement)) composer.title.focus();
     } catch (error) {
       this.#failed(error, "Not saved");
-      composer.message.show(`Not saved: ${error.message}.`, [["Try again", () => composer.element.requestSubmit()]]);
+      composer.refuse(error, () => composer.element.requestSubmit());
     } finally {
       composer.waiting = false;
     }

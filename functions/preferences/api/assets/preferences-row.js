@@ -240,7 +240,7 @@ export class RowView {
     this.#turn("writing", this.form.title);
     if (error.code === "precondition_failed" && error.problem.current) this.#meet(error.problem.current);
     else if (error.code === "not_found") this.#loseRow();
-    else this.form.message.show(`Not saved: ${error.message}.`, [["Try again", () => this.form.element.requestSubmit()]]);
+    else this.form.refuse(error, () => this.form.element.requestSubmit());
     this.panel.render();
   }
 
@@ -292,7 +292,7 @@ export class RowView {
       this.#stopWriting();
     } catch (error) {
       this.panel.failed(error, "Not saved");
-      this.form.message.show(`Not saved: ${error.message}.`);
+      this.form.refuse(error, () => this.form.element.requestSubmit());
     } finally {
       this.form.waiting = false;
     }

@@ -21,7 +21,7 @@ sheet.replaceSync(`
   display: block;
   container: preferences / inline-size;
   color: var(--_ink);
-  font: 400 15px/1.45 var(--preferences-font, Inter, "Segoe UI", system-ui, -apple-system, Roboto, "Helvetica Neue", Arial, sans-serif);
+  font: 400 medium/1.45 var(--preferences-font, Inter, "Segoe UI", system-ui, -apple-system, Roboto, "Helvetica Neue", Arial, sans-serif);
   font-variant-numeric: tabular-nums;
   text-align: start;
 }
@@ -38,23 +38,24 @@ button[aria-disabled="true"] { cursor: default; opacity: .45; }
 .icon-grip { stroke-width: 2.2; }
 
 /* -- frame -- */
-.panel { background: var(--_paper); border: 1px solid var(--_line); border-radius: calc(var(--_radius) + 4px); padding: 18px 20px 20px; }
-.head { display: grid; grid-template-columns: 1fr auto; gap: 2px 12px; align-items: center; }
-h2 { font-size: 1.2rem; line-height: 1.3; font-weight: 650; letter-spacing: -.012em; }
-.count { grid-column: 1 / -1; color: var(--_muted); font-size: .8125rem; min-block-size: 1.45em; }
+/* Text is sized in em from the reader's own size, whatever the host's root makes of rem; boxes in px */
+.panel { font-size: .9375em; background: var(--_paper); border: 1px solid var(--_line); border-radius: calc(var(--_radius) + 4px); padding: 18px 20px 20px; }
+.head { display: flex; flex-wrap: wrap; gap: 2px 12px; align-items: center; justify-content: space-between; }
+h2 { font-size: 1.2em; line-height: 1.3; font-weight: 650; letter-spacing: -.012em; }
+.count { flex-basis: 100%; color: var(--_muted); font-size: .8125em; min-block-size: 1.45em; }
 .news { color: var(--_agent); margin-inline-start: 10px; }
 .tabs { display: flex; gap: 2px; padding: 2px; border-radius: 9px; background: var(--_hover); }
-.tab { padding: 3px 12px; font-size: .8125rem; line-height: 1.5; color: var(--_muted); }
+.tab { padding: 3px 12px; font-size: .8125em; line-height: 1.5; color: var(--_muted); }
 .tab[aria-selected="true"] { background: var(--_paper); color: var(--_ink); font-weight: 600; box-shadow: 0 0 0 1px var(--_line); }
-.toolbar { display: flex; flex-wrap: wrap; justify-content: space-between; align-items: center; gap: 4px 16px; margin-block: 10px 4px; font-size: .8125rem; }
+.toolbar { display: flex; flex-wrap: wrap; justify-content: space-between; align-items: center; gap: 4px 16px; margin-block: 10px 4px; font-size: .8125em; }
 .choice { display: inline-flex; align-items: center; gap: 8px; cursor: pointer; padding-block: 4px; }
 .choice input { accent-color: var(--_accent); inline-size: 16px; block-size: 16px; margin: 0; }
 .all { display: flex; gap: 4px; margin-inline-end: -8px; }
 .empty { color: var(--_muted); padding-block: 18px; max-inline-size: 46ch; text-wrap: pretty; }
 
 /* -- buttons -- */
-.plain { display: inline-flex; align-items: center; gap: 6px; padding: 4px 8px; font-size: .8125rem; font-weight: 550; line-height: 1.4; color: var(--_accent); }
-.solid { padding: 6px 16px; font-size: .875rem; font-weight: 600; background: var(--_accent); color: var(--_on-accent); border-radius: 8px; }
+.plain { display: inline-flex; align-items: center; gap: 6px; padding: 4px 8px; font-size: .8125em; font-weight: 550; line-height: 1.4; color: var(--_accent); }
+.solid { padding: 6px 16px; font-size: .875em; font-weight: 600; background: var(--_accent); color: var(--_on-accent); border-radius: 8px; }
 .tool { display: grid; place-items: center; inline-size: 32px; block-size: 32px; color: var(--_muted); }
 @media (hover: hover) {
   .plain:not([aria-disabled="true"]):hover, .tool:not([aria-disabled="true"]):hover, .tab:hover { background: var(--_hover); color: var(--_ink); }
@@ -64,7 +65,7 @@ h2 { font-size: 1.2rem; line-height: 1.3; font-weight: 650; letter-spacing: -.01
 
 /* -- rows -- */
 .section { margin-block-start: 14px; }
-h3 { font-size: .8125rem; font-weight: 650; padding-block-end: 6px; }
+h3 { font-size: .8125em; font-weight: 650; padding-block-end: 6px; }
 .kind-word { color: var(--_muted); font-weight: 400; margin-inline-start: 2px; }
 .rows { border-block-start: 1px solid var(--_line); margin-inline: -12px; }
 .row { position: relative; border-block-end: 1px solid var(--_line); padding-inline: 12px; }
@@ -75,7 +76,7 @@ h3 { font-size: .8125rem; font-weight: 650; padding-block-end: 6px; }
 }
 .number {
   grid-area: number; display: grid; place-items: center; inline-size: 24px; block-size: 24px;
-  font-size: .75rem; font-weight: 650; line-height: 1; border: 1.5px solid var(--_ink); margin-block-start: -1px;
+  font-size: .75em; font-weight: 650; line-height: 1; border: 1.5px solid var(--_ink); margin-block-start: -1px;
 }
 .mark-hard { background: var(--_ink); color: var(--_paper); border-radius: 6px; }
 .mark-soft { border-radius: 50%; border-color: var(--_edge); }
@@ -83,11 +84,11 @@ h3 { font-size: .8125rem; font-weight: 650; padding-block-end: 6px; }
 .row:hover .grip, .grip:focus-visible, .grip[aria-expanded="true"] { opacity: 1; }
 .words { grid-area: words; min-inline-size: 0; }
 .title { font-weight: 550; overflow-wrap: anywhere; text-wrap: pretty; }
-.subtitle { color: var(--_muted); font-size: .875rem; overflow-wrap: anywhere; text-wrap: pretty; }
+.subtitle { color: var(--_muted); font-size: .875em; overflow-wrap: anywhere; text-wrap: pretty; }
 /* Text runs its own way, and still begins where the page's lines begin */
 .count, .empty, .trouble, .message-body span, .strip p, .origin { unicode-bidi: plaintext; }
 .count, .empty, .trouble, .strip p, [dir="auto"]:not(.field) { text-align: -webkit-match-parent; text-align: match-parent; }
-.meta { grid-area: meta; display: flex; flex-wrap: wrap; gap: 0 10px; margin-block-start: 2px; color: var(--_muted); font-size: .75rem; line-height: 1.6; }
+.meta { grid-area: meta; display: flex; flex-wrap: wrap; gap: 0 10px; margin-block-start: 2px; color: var(--_muted); font-size: .75em; line-height: 1.6; }
 .fresh { color: var(--_agent); font-weight: 650; }
 .fresh::before { content: "●" / ""; font-size: .6em; vertical-align: .2em; margin-inline-end: 5px; }
 .lock-word { color: var(--_accent); font-weight: 650; }
@@ -109,21 +110,23 @@ h3 { font-size: .8125rem; font-weight: 650; padding-block-end: 6px; }
 .row[data-drop="after"]::after { inset-block-end: -2px; }
 
 /* -- removed, and trouble -- */
-.strip { display: grid; grid-template-columns: 1fr auto auto; align-items: center; gap: 4px; padding-block: 6px; color: var(--_muted); font-size: .875rem; }
+.strip { display: grid; grid-template-columns: 1fr auto auto; align-items: center; gap: 4px; padding-block: 6px; color: var(--_muted); font-size: .875em; }
 .strip bdi { overflow-wrap: anywhere; color: var(--_ink); }
 .strip .tool { margin-inline-end: -6px; }
 .strip .message { grid-column: 1 / -1; }
 .message-body, .trouble {
   display: flex; flex-wrap: wrap; align-items: baseline; gap: 2px 6px; margin-block-start: 8px; padding: 6px 10px;
   border-inline-start: 3px solid var(--_trouble); border-radius: 3px 8px 8px 3px;
-  background: color-mix(in oklab, var(--_trouble) 9%, var(--_paper)); font-size: .8125rem; overflow-wrap: anywhere;
+  background: color-mix(in oklab, var(--_trouble) 9%, var(--_paper)); font-size: .8125em; overflow-wrap: anywhere;
 }
 .message-body[data-tone="calm"] { border-color: var(--_edge); background: var(--_hover); }
+:is(.toolbar, .message-body, .trouble) .plain { font-size: inherit; }
+.strip :is(.plain, .message-body) { font-size: .93em; }
 .message-body .plain, .trouble .plain { padding-block: 1px; color: inherit; text-decoration: underline; text-underline-offset: 3px; }
 
 /* -- writing -- */
 .composer { margin-block-start: 22px; }
-.draft { display: grid; gap: 8px; }
+.draft { display: grid; grid-template-columns: minmax(0, 1fr); gap: 8px; }
 .field {
   inline-size: 100%; padding: 7px 10px; background: var(--_paper); border: 1px solid var(--_edge); border-radius: 8px;
   line-height: 1.4; resize: none; field-sizing: content; min-block-size: 36px; max-block-size: 12em;
@@ -132,18 +135,18 @@ h3 { font-size: .8125rem; font-weight: 650; padding-block-end: 6px; }
 .field:focus-visible { outline-offset: 0; border-color: var(--_accent); }
 .field[aria-invalid] { border-color: var(--_trouble); }
 .field:read-only { opacity: .65; }
-textarea.field { font-size: .875rem; }
+textarea.field { font-size: .875em; }
 .draft-foot { display: flex; flex-wrap: wrap; justify-content: space-between; align-items: center; gap: 8px 16px; }
 .draft-ways { display: flex; align-items: center; gap: 4px; margin-inline-start: auto; }
 .kinds { display: flex; flex-wrap: wrap; gap: 2px 14px; }
-.kind-option { display: inline-flex; align-items: center; gap: 7px; padding-block: 4px; font-size: .8125rem; cursor: pointer; }
+.kind-option { display: inline-flex; align-items: center; gap: 7px; padding-block: 4px; font-size: .8125em; cursor: pointer; }
 .kind-option input { accent-color: var(--_accent); margin: 0; inline-size: 16px; block-size: 16px; }
 .mark { inline-size: 10px; block-size: 10px; border: 1.5px solid var(--_ink); border-radius: 50%; }
 .mark.mark-hard { border-radius: 3px; }
 .writing { padding-block: 12px; }
 .draft .message-body { margin-block-start: 0; }
 .conflict { display: grid; justify-items: start; gap: 4px; margin-block-end: 8px; }
-.conflict-lead { font-size: .8125rem; color: var(--_muted); }
+.conflict-lead { font-size: .8125em; color: var(--_muted); }
 .theirs { justify-self: stretch; padding: 8px 12px; border-inline-start: 3px solid var(--_agent); background: color-mix(in oklab, var(--_agent) 7%, var(--_paper)); border-radius: 3px 8px 8px 3px; }
 .conflict .plain { margin-inline-start: -8px; }
 
@@ -158,8 +161,8 @@ textarea.field { font-size: .875rem; }
 .summary::before { content: ""; position: absolute; inset-inline-start: 0; inset-block-start: .5em; inline-size: 7px; block-size: 7px; border-radius: 50%; border: 1.5px solid var(--_edge); }
 .entry[data-actor="agent"] .summary::before { background: var(--_agent); border-color: var(--_agent); }
 .entry .meta { grid-row: auto; margin: 0; padding-inline-start: 16px; }
-.reason { color: var(--_muted); font-size: .875rem; padding-inline-start: 12px; border-inline-start: 2px solid var(--_line); margin-block: 3px; margin-inline-start: 16px; }
-.changes { font-size: .8125rem; color: var(--_muted); }
+.reason { color: var(--_muted); font-size: .875em; padding-inline-start: 12px; border-inline-start: 2px solid var(--_line); margin-block: 3px; margin-inline-start: 16px; }
+.changes { font-size: .8125em; color: var(--_muted); }
 .change-name::after { content: ":"; }
 del { text-decoration-color: var(--_muted); margin-inline-end: 4px; }
 ins { text-decoration: none; color: var(--_ink); }
@@ -179,7 +182,7 @@ ins { text-decoration: none; color: var(--_ink); }
   .tool { inline-size: 40px; block-size: 40px; }
   .plain, .tab { padding-block: 8px; }
   .choice, .kind-option { padding-block: 8px; }
-  .field { font-size: 16px; } /* below this, phones zoom in on focus */
+  .field, textarea.field { font-size: max(16px, 1em); } /* below this, phones zoom in on focus */
   .grip { opacity: 1; }
 }
 @media (forced-colors: active) {
