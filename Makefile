@@ -89,7 +89,7 @@ schemas: .venv/.stamp ## Write what is rendered from the code: tool schemas, Ope
 	$(BIN)/python -m infra.schemas
 
 lock: .venv/.stamp ## Remake the lock files (UPGRADE=--upgrade takes newer versions)
-	$(LOCK) --extra local --extra dev --output-file requirements/dev.txt pyproject.toml
+	$(LOCK) --extra testing --extra local --extra dev --output-file requirements/dev.txt pyproject.toml
 	$(LOCK) --output-file requirements/lambda.txt functions/requirements.txt
 	$(LOCK) --output-file requirements/sam.txt requirements/sam.in
 	$(LOCK) --output-file requirements/checkov.txt requirements/checkov.in

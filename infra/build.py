@@ -50,7 +50,9 @@ def build(target: Path, platform: Platform = LAMBDA) -> int:
     target.mkdir(parents=True)
     _install(target, platform)
     shutil.copytree(
-        FUNCTIONS / "preferences", target / "preferences", ignore=shutil.ignore_patterns("__pycache__")
+        FUNCTIONS / "preferences",
+        target / "preferences",
+        ignore=shutil.ignore_patterns("__pycache__", "testing"),
     )
     _prune(target)
     compiler = _interpreter(platform.python)
