@@ -18,7 +18,9 @@ import boto3
 import uvicorn
 from botocore.exceptions import BotoCoreError
 
-from infra.local.app import AGENT_PATH, Handler, make_app
+from infra.local.app import AGENT_PATH, make_app
+from infra.local.gateway import MCP_PATH
+from infra.local.invocation import Handler
 from infra.local.issuer import CLIENT_ID, SCOPE, Authorizer, Issuer
 from infra.local.stream import event_source, pumping
 from infra.local.table import PRETENDED, create_table, embedded_engine
@@ -171,6 +173,7 @@ def _greet(origin: str, endpoint: str | None, table_name: str, issuer: Issuer) -
         f"""
 Page      {origin}/
 API       {origin}/openapi.json
+Gateway   {origin}{MCP_PATH}
 Issuer    {issuer.url}
 Table     {table_name}, {stored}
 

@@ -3,16 +3,12 @@
 import base64
 import binascii
 import json
-import sys
 import time
-import traceback
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from urllib.parse import parse_qsl, unquote
 
-import anyio
-import anyio.to_thread
 import jwt
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
@@ -21,15 +17,13 @@ from starlette.routing import Route as LocalRoute
 from starlette.routing import Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from infra.local.context import LambdaContext
+from infra.local.gateway import ToolGateway, read_target
+from infra.local.invocation import Handler, invoke, report
 from infra.local.issuer import LOOPBACK, Authorizer, is_loopback_origin
 from infra.template import Function, Route, Template
 
-Handler = Callable[[Any, Any], Any]
-
 AGENT_PATH = "/local/agent"
 MAX_REQUEST = 10 * 1024 * 1024  # bytes that API Gateway takes
-MAX_ANSWER = 6 * 1024 * 1024  # bytes that Lambda gives back
 
 _ACCOUNT = "123456789012"
 _TEXT = ("text/", "application/json", "application/javascript", "application/xml")
@@ -46,39 +40,22 @@ def make_app(
 ) -> ASGIApp:
     """The template's HTTP API over `handlers` (by logical id of their function), and what is local only.
 
-    `agent` is the logical id of the function that POST /local/agent calls. Requests for a host that is not
-    this machine are refused: a page elsewhere could have its own name point here.
+    `agent` is the logical id of the agents' function: /local/agent takes a classic agent's events for it, and
+    /local/mcp is a Gateway's endpoint. Requests for a host that is not this machine are refused: a page
+    elsewhere could have its own name point here.
     """
     functions = template.functions
-    gateway = Gateway(template, handlers, authorizer)
+    api = HttpApi(template, handlers, authorizer)
     routes = list(more)
     if agent is not None:
-        routes.append(
-            LocalRoute(AGENT_PATH, _agent_door(functions[agent], handlers[agent]), methods=["POST"])
-        )
-    router = Router(routes, redirect_slashes=False, default=gateway)
+        function, handler = functions[agent], handlers[agent]
+        routes.append(LocalRoute(AGENT_PATH, _agent_endpoint(function, handler), methods=["POST"]))
+        routes.append(ToolGateway(read_target(), function, handler).route)
+    router = Router(routes, redirect_slashes=False, default=api)
     return TrustedHostMiddleware(router, allowed_hosts=list(LOOPBACK), www_redirect=False)
 
 
-async def invoke(
-    function: Function, handler: Handler, event: object, client_context: Mapping[str, Any] | None = None
-) -> Any:
-    """What Lambda gives back: the handler's answer as it comes out of JSON.
-
-    The handler runs in a thread with the function's time limit. Raises what it raises, TimeoutError when
-    the time is over (a thread can't be ended as Lambda would: its own deadline has to stop it), TypeError
-    or ValueError when the answer isn't JSON, or is larger than Lambda lets pass.
-    """
-    context = LambdaContext(function.name, function.timeout, function.memory, client_context)
-    with anyio.fail_after(function.timeout):
-        answer = await anyio.to_thread.run_sync(handler, event, context, abandon_on_cancel=True)
-    text = json.dumps(answer)
-    if len(text.encode()) > MAX_ANSWER:
-        raise ValueError(f"the answer is larger than {MAX_ANSWER} bytes")
-    return json.loads(text)
-
-
-class Gateway:
+class HttpApi:
     """One HTTP API as an ASGI application: routes, authorizer, CORS, payload 2.0."""
 
     def __init__(self, template: Template, handlers: Mapping[str, Handler], authorizer: Authorizer) -> None:
@@ -124,7 +101,7 @@ class Gateway:
             event = make_event(request, route, raw_path, parameters, claims, body)
             return make_response(await invoke(function, self._handlers[function.name], event))
         except Exception:
-            _report(function)
+            report(function)
             return _message(500, "Internal Server Error")
 
     def _add_cors(self, request: Request, response: Response) -> None:
@@ -247,7 +224,7 @@ def make_response(answer: Any) -> Response:
     return response
 
 
-def _agent_door(function: Function, handler: Handler) -> Callable[[Request], Any]:
+def _agent_endpoint(function: Function, handler: Handler) -> Callable[[Request], Any]:
     async def call(request: Request) -> Response:
         """Calls the agent's function as an agent would; the answer is the handler's own, or Lambda's error.
 
@@ -271,7 +248,7 @@ def _agent_door(function: Function, handler: Handler) -> Callable[[Request], Any
         try:
             answer = await invoke(function, handler, event, client_context)
         except Exception as error:
-            _report(function)
+            report(function)
             text = json.dumps({"errorType": type(error).__name__, "errorMessage": str(error)})
             return Response(text, 500, media_type="application/json")
         return Response(json.dumps(answer, ensure_ascii=False), media_type="application/json")
@@ -341,9 +318,3 @@ def _access_log_time(seconds: float) -> str:
     """`30/Nov/2026:22:08:31 +0000`, in English whatever the locale."""
     at = time.gmtime(seconds)
     return f"{at.tm_mday:02}/{_MONTHS[at.tm_mon - 1]}/{at.tm_year}:{time.strftime('%H:%M:%S', at)} +0000"
-
-
-def _report(function: Function) -> None:
-    """Where Lambda would write a handler's fault to its log."""
-    print(f"{function.handler} failed:", file=sys.stderr)
-    traceback.print_exc()

@@ -13,8 +13,8 @@ from typing import Any
 import boto3
 from botocore.config import Config
 
-from infra.local.context import LambdaContext
 from infra.template import Function, Template
+from preferences.testing.context import LambdaContext
 
 Record = Mapping[str, Any]
 Handler = Callable[[Any, Any], Any]

@@ -20,7 +20,8 @@ import jwt
 import pytest
 import uvicorn
 
-from infra.local.app import MAX_ANSWER, MAX_REQUEST, invoke, make_app
+from infra.local.app import MAX_REQUEST, make_app
+from infra.local.invocation import MAX_ANSWER, invoke
 from infra.local.issuer import CLIENT_ID, Authorizer, Issuer
 from infra.template import Function, Template
 from tests.stack import ROOT, Answer, Site, start_stack, stop_stack
