@@ -4,15 +4,15 @@ A tool is a method of PreferenceTools under @workspace_tool. The decorator regis
 the schemas are rendered and the doors dispatch, adds the argument `action_and_reasoning`, validates, runs,
 and wraps what came out in the result envelope, which every door hands over as it is:
 
-    {"ok": true, "result": "updated #1 Formal tone", "items": [{"index": 1, "title": "Formal tone",
-     "outcome": "updated"}], "revision": 8, "preferences": "#1 [hard] Formal tone"}
+    {"ok": true, "result": "updated #1 Formal tone", "items": [{"index": 1, "position": 1,
+     "title": "Formal tone", "outcome": "updated"}], "changed": "#1 [hard] Formal tone", "revision": 8}
     {"ok": false, "error": {"code": "invalid_arguments", "message": "indices: is required, for …"}}
 """
 
 import json
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import wraps
 from typing import Annotated, Any
 
@@ -128,7 +128,8 @@ class Told:
 
     result: str
     thread: Thread
-    reports: tuple[Report, ...] = ()
+    details: Mapping[str, Any] = field(default_factory=dict)
+    """Further parts of the envelope."""
 
 
 TOOLS: dict[str, Tool] = {}
@@ -203,15 +204,14 @@ class PreferenceTools:
             return failure("invalid_arguments", _advice(tool, refusal))
         except OutcomeUnknown as refusal:
             self.thread = refusal.thread
-            return failure(refusal.code, str(refusal)) | _list(refusal.thread)
+            if refusal.thread is None:
+                return failure(refusal.code, str(refusal))
+            shown = {"revision": refusal.thread.revision, **_whole(refusal.thread)}
+            return failure(refusal.code, str(refusal)) | shown
         except PreferencesError as refusal:
             return failure(refusal.code, str(refusal))
         self.thread = told.thread
-        items = [
-            report.model_dump(include={"index", "position", "title", "outcome"}, exclude_none=True)
-            for report in told.reports
-        ]
-        return {"ok": True, "result": told.result, "items": items} | _list(told.thread)
+        return {"ok": True, "result": told.result, **told.details, "revision": told.thread.revision}
 
     @workspace_tool(
         description=(
@@ -294,11 +294,12 @@ def _advice(tool: Tool, refusal: InvalidInput) -> str:
     return f"{faults}, for example {json.dumps(example)}"
 
 
-def _list(thread: Thread | None) -> Envelope:
-    return {"revision": thread.revision, "preferences": render.lines(thread)} if thread else {}
+# -- what a model is told: short, since it reads every answer, and never more than was done
 
-
-# -- the sentences; none claims more than the reports do
+MAX_SHORT = 30
+"""Characters of a title that is named in a large batch."""
+MAX_NAMED = 10
+"""Rows of one outcome that a sentence names. A batch of more has its rows named by their numbers alone."""
 
 _DONE = {
     "updated": "updated",
@@ -320,33 +321,79 @@ def _told_additions(written: Written) -> Told:
         if recorded
         else ["nothing recorded"]
     )
-    if known := [_named(report) for report in written.reports if report.outcome == "duplicate"]:
-        parts.append(f"recorded already: {', '.join(known)}")
-    return Told("; ".join(parts), written.thread, written.reports)
+    if known := [report for report in written.reports if report.outcome == "duplicate"]:
+        parts.append(f"recorded already: {_names(known, written.reports)}")
+    return Told("; ".join(parts), written.thread, _items(written) | _whole(written.thread))
 
 
 def _told_by_position(written: Written, list_revision: int | None) -> Told:
-    by_outcome: dict[str, list[str]] = {}
+    by_outcome: dict[str, list[Report]] = {}
     for report in written.reports:
-        by_outcome.setdefault(report.outcome, []).append(_named(report))
+        by_outcome.setdefault(report.outcome, []).append(report)
+    details = _items(written) | _list_after(written, list_revision)
     if "stale" in by_outcome:
         result = (
             f"stale: the list is not the one of revision {list_revision} any more, so nothing was changed; "
             f"take the positions from the present list (revision {written.thread.revision})"
         )
-        return Told(result, written.thread, written.reports)
+        return Told(result, written.thread, details)
     parts = [
-        f"{verb} {', '.join(by_outcome[outcome])}" for outcome, verb in _DONE.items() if outcome in by_outcome
-    ] or ["no matching preferences found"]
-    skipped = [f"{name} ({why})" for outcome, why in _SKIPPED.items() for name in by_outcome.get(outcome, ())]
+        f"{verb} {_names(by_outcome[outcome], written.reports)}"
+        for outcome, verb in _DONE.items()
+        if outcome in by_outcome
+    ]
+    if not parts:
+        meant = by_outcome.keys() - {"out_of_range"}
+        parts = ["nothing changed" if meant else "no matching preferences found"]
+    skipped = [
+        f"{_names(by_outcome[outcome], written.reports)} ({why})"
+        for outcome, why in _SKIPPED.items()
+        if outcome in by_outcome
+    ]
     if skipped:
         parts.append(f"skipped {', '.join(skipped)}")
-    return Told("; ".join(parts), written.thread, written.reports)
+    return Told("; ".join(parts), written.thread, details)
 
 
-def _named(report: Report) -> str:
+def _names(reports: Sequence[Report], batch: Sequence[Report]) -> str:
+    named = [_name(report, short=len(batch) > MAX_NAMED) for report in reports[:MAX_NAMED]]
+    more = [f"and {len(reports) - MAX_NAMED} more"] if len(reports) > MAX_NAMED else []
+    return ", ".join([*named, *more])
+
+
+def _name(report: Report, *, short: bool) -> str:
     """A row by its place in the list of the same answer; one that is not there by its title, or as sent."""
     title = render.name(report.title)
     if report.position is not None:
-        return f"#{report.position} {title}"
-    return title or f"#{report.index}"
+        return f"#{report.position}" if short else f"#{report.position} {title}"
+    if not title:
+        return f"#{report.index}"
+    return f"{title[:MAX_SHORT]}…" if short and len(title) > MAX_SHORT else title
+
+
+def _items(written: Written) -> Envelope:
+    """What became of each element. Of a large batch without what the list beside it tells."""
+    short = len(written.reports) > MAX_NAMED
+    items = []
+    for report in written.reports:
+        shown = {"index", "position", "title", "outcome"}
+        if short:
+            shown -= {"title"} | ({"position"} if report.position == report.index else set())
+        items.append(report.model_dump(include=shown, exclude_none=True))
+    return {"items": items}
+
+
+def _list_after(written: Written, list_revision: int | None) -> Envelope:
+    """The list; only the lines that were changed, where the caller has seen all the others as they are."""
+    thread = written.thread
+    updated = [
+        report.position for report in written.reports if report.outcome == "updated" and report.position
+    ]
+    moved = any(report.outcome in ("removed", "stale") for report in written.reports)
+    if moved or list_revision is None or thread.revision != list_revision + bool(updated):
+        return _whole(thread)
+    return {"changed": render.lines(thread, updated)} if updated else {}
+
+
+def _whole(thread: Thread) -> Envelope:
+    return {"preferences": render.lines(thread)}

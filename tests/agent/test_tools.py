@@ -31,7 +31,7 @@ def told(envelope):
     """(result, [(index as sent, or position of an addition; outcome)…]) of a call that went well."""
     assert envelope["ok"], envelope
     return envelope["result"], [
-        (item.get("index", item.get("position")), item["outcome"]) for item in envelope["items"]
+        (item.get("index", item.get("position")), item["outcome"]) for item in envelope.get("items", ())
     ]
 
 
@@ -173,7 +173,7 @@ class TestTheContract:
 
 
 class TestTheEnvelope:
-    def test_of_a_list_says_the_lines_twice_and_the_revision(self, tools, store):
+    def test_of_a_list_says_the_lines_once_and_the_revision(self, tools, store):
         thread_id = store.write(
             {
                 "a": row("Budget under 900", kind="hard", locked=True),
@@ -184,9 +184,7 @@ class TestTheEnvelope:
         assert tools(thread_id).list_preferences() == {
             "ok": True,
             "result": lines,
-            "items": [],
             "revision": 7,
-            "preferences": lines,
         }
 
     def test_of_an_update_says_what_was_done_to_each_and_the_fresh_list(self, tools, store):
@@ -359,7 +357,7 @@ class TestUpdating:
     def test_of_a_locked_row_alone_claims_nothing_and_says_what_to_ask(self, tools, store):
         thread_id = store.thread("A", locked=("A",))
         assert self.update(tools, thread_id, {"index": 1, "title": "X"}) == (
-            f"no matching preferences found; skipped #1 A ({UNLOCK_FIRST})",
+            f"nothing changed; skipped #1 A ({UNLOCK_FIRST})",
             [(1, "locked")],
         )
 

@@ -110,12 +110,19 @@ class Conversation(RuleBasedStateMachine):
 
     def told(self, envelope, outcomes):
         """Checks what the agent was told against what the model says has become of each element."""
-        items = envelope["items"]
+        items = envelope.get("items", ())
         assert [(item.get("index", item.get("position")), item["outcome"]) for item in items] == outcomes
         for item in items:
             if "position" in item:
                 assert self.model.rows[item["position"] - 1].title == item["title"]
-        assert (envelope["revision"], envelope["preferences"]) == (self.model.revision, self.model.lines)
+        assert envelope["revision"] == self.model.revision
+        if "preferences" in envelope:
+            assert envelope["preferences"] == self.model.lines
+        elif "changed" in envelope:  # the others are as the agent has seen them
+            changed = {item["position"] for item in items if item["outcome"] == "updated"}
+            assert envelope["changed"].split("\n") == [
+                f"#{n} {row.line}" for n, row in enumerate(self.model.rows, 1) if n in changed
+            ]
         self.seen.append(envelope["revision"])
 
     @rule()

@@ -175,7 +175,6 @@ class TestEntries:
 
 
 LONG = "\U0001f600"  # four bytes, the most that a character takes
-LONGEST = {"title": LONG * 120, "subtitle": LONG * 500}
 
 
 # The engine that counts bytes as DynamoDB does, and refuses what is too large.
@@ -183,10 +182,10 @@ LONGEST = {"title": LONG * 120, "subtitle": LONG * 500}
 class TestTheLargestChange:
     @pytest.fixture
     def full(self, store, repo, thread_id):
-        """A thread with a hundred of the longest rows."""
+        """A thread with a hundred rows that hold all the characters that it may."""
         why = Caller(actor="agent", owner="ada", who="a" * 255, reasoning=LONG * MAX_REASONING)
         for half in ("A", "B"):
-            items = [Draft(title=f"{half}{n:02}" + LONG * 117, subtitle=LONG * 500) for n in range(50)]
+            items = [Draft(title=f"{half}{n:02}" + LONG * 37, subtitle=LONG * 40) for n in range(50)]
             repo.add_preferences_bulk(thread_id, items, why)
         assert len(store.rows(thread_id)) == 100
         return why
@@ -197,9 +196,7 @@ class TestTheLargestChange:
             lambda repo, t, why: repo.update_preferences(
                 t,
                 [
-                    IndexedEdit(
-                        index=n, title=f"C{n:02}" + LONG * 117, subtitle="C" + LONG * 499, kind="hard"
-                    )
+                    IndexedEdit(index=n, title=f"C{n:02}" + LONG * 37, subtitle="C" + LONG * 39, kind="hard")
                     for n in range(1, 51)
                 ],
                 why,
@@ -235,9 +232,9 @@ class TestTheLargestChange:
         assert size_of(kept) < 400 * 1024
 
     def test_fits_a_page_of_itself_into_an_answer(self, feed, repo, thread_id, full):
-        quotes = [IndexedEdit(index=n, title='"' * 120, subtitle='"' * 500) for n in range(1, 51)]
-        longest = [IndexedEdit(index=n, **LONGEST) for n in range(1, 51)]
-        for edits in (quotes, longest) * 4:
+        quotes = [IndexedEdit(index=n, title=f"{n:02}" + '"' * 38, subtitle='"' * 40) for n in range(1, 51)]
+        long = [IndexedEdit(index=n, title=f"{n:02}" + LONG * 38, subtitle=LONG * 40) for n in range(1, 51)]
+        for edits in (quotes, long) * 4:
             repo.update_preferences(thread_id, edits, full)
         feed.catch_up(thread_id)
         door = Door(thread_id)

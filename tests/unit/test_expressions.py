@@ -10,6 +10,7 @@ import pytest
 
 from preferences.model import (
     MAX_BATCH,
+    MAX_CHARACTERS,
     MAX_PREFERENCES,
     MAX_REASONING,
     MAX_SUBTITLE,
@@ -136,7 +137,11 @@ def longest(n, length):
 
 def longest_drafts(first, count):
     return [
-        Draft(title=longest(n, MAX_TITLE), subtitle=longest(n, MAX_SUBTITLE), kind="hard")
+        Draft(
+            title=longest(n, MAX_TITLE),
+            subtitle=longest(n, MAX_CHARACTERS // MAX_BATCH - MAX_TITLE),
+            kind="hard",
+        )
         for n in range(first, first + count)
     ]
 
@@ -149,7 +154,7 @@ VERBOSE_USER = ADA.model_copy(update={"owner": "f" * 64, "who": "f" * 64})
 
 @pytest.fixture
 def full(store):
-    """A thread of as many of the longest rows as there may be, edited by the user, at a high revision."""
+    """A thread of before there was a bound of all texts: as many of the longest rows as there could be."""
     high = 999_999_000
     rows = {
         new_id(): row_fields(
@@ -223,6 +228,8 @@ def test_the_largest_addition_is_taken(store, sent):
     for params in writes(requests):
         check_size(params)
     assert len(store.rows(thread_id)) == MAX_BATCH
+    answer = store.client.get_item(TableName=store.table_name, Key=store.key(thread_id), ConsistentRead=True)
+    assert 4 * MAX_CHARACTERS < item_size(answer["Item"]) < 60_000 < MAX_ITEM
 
 
 def test_rows_put_and_rows_removed_in_one_write_under_every_lock_stay_below_it_too(store):

@@ -4,6 +4,7 @@ from preferences.model.history import SHOWN, Attributes, Entry, RowChange
 from preferences.model.json_text import strict_json
 from preferences.model.preference import (
     MAX_BATCH,
+    MAX_CHARACTERS,
     MAX_PREFERENCES,
     MAX_REASONING,
     MAX_SUBTITLE,
@@ -36,6 +37,7 @@ from preferences.model.validation import parse
 
 __all__ = [
     "MAX_BATCH",
+    "MAX_CHARACTERS",
     "MAX_PREFERENCES",
     "MAX_REASONING",
     "MAX_SUBTITLE",

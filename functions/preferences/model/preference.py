@@ -19,6 +19,8 @@ MAX_USER_ID = 255
 MAX_TITLE = 120
 MAX_SUBTITLE = 500
 MAX_REASONING = 1000
+MAX_CHARACTERS = 8000
+"""Of all titles and subtitles of a thread: some 2,000 tokens, which a model reads in every turn."""
 
 THREAD_ID = re.compile(r"(?!\.\.$)[0-9A-Za-z._:-]{2,100}")
 """Every thread id, at every door. No `#`, so that an id can't reach into another key; and not `..`, which
@@ -89,6 +91,11 @@ class Preference(Frozen):
     def text(self) -> tuple[str, str | None, Kind]:
         """What makes two rows the same preference."""
         return self.title, self.subtitle, self.kind
+
+    @property
+    def characters(self) -> int:
+        """Code points of its texts, which MAX_CHARACTERS bounds."""
+        return len(self.title) + len(self.subtitle or "")
 
 
 class Change(Frozen):

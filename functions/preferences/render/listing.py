@@ -1,5 +1,7 @@
 """The list as text, for models: numbered lines, and the block that goes into a prompt."""
 
+from collections.abc import Collection
+
 from preferences.model import Preference, Thread, one_line
 
 EMPTY = "no preferences recorded yet"
@@ -9,9 +11,15 @@ _PREAMBLE = (
 )
 
 
-def lines(thread: Thread) -> str:
-    """`#N [kind] title — subtitle`, one line per row whatever it holds, with ` (locked)` where it is."""
-    return "\n".join(_lines(thread)) or EMPTY
+def lines(thread: Thread, positions: Collection[int] | None = None) -> str:
+    """`#N [kind] title — subtitle`, one line per row whatever it holds, with ` (locked)` where it is.
+
+    Of the rows at these positions, or of all of them.
+    """
+    listed = _lines(thread)
+    if positions is not None:
+        listed = [line for n, line in enumerate(listed, 1) if n in positions]
+    return "\n".join(listed) or EMPTY
 
 
 def block(thread: Thread) -> str:

@@ -3,9 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
-from preferences.errors import ChangeNotFound, ConflictingRow, ListFull, UndoConflict
+from preferences.errors import ChangeNotFound, ConflictingRow, UndoConflict
 from preferences.model import (
-    MAX_PREFERENCES,
     SHOWN,
     Attributes,
     Entry,
@@ -15,7 +14,7 @@ from preferences.model import (
     Thread,
     one_line,
 )
-from preferences.rules.plans import Plan, Stamp, conflicting, edited
+from preferences.rules.plans import Plan, Stamp, check_bounds, conflicting, edited
 
 
 def entry_of(old: Thread, new: Thread) -> Entry | None:
@@ -59,11 +58,7 @@ def plan_undo(now: Thread, entry: Entry, stamp: Stamp) -> Plan:
     rows = {row.id: row for row in now.preferences if row.id not in removes} | puts
     if twins := tuple(_twins(now, puts, rows)):
         raise UndoConflict("exact repeats would come of it, so nothing was put back", twins)
-    if len(rows) > MAX_PREFERENCES:
-        raise ListFull(
-            f"a thread holds at most {MAX_PREFERENCES} preferences and would have {len(rows)}; "
-            "nothing was put back: remove some first"
-        )
+    check_bounds(now, rows.values(), "nothing was put back: remove some first")
     return Plan(puts=tuple(puts.values()), removes=removes)
 
 

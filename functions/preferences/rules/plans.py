@@ -24,6 +24,7 @@ from preferences.errors import (
     ThreadTaken,
 )
 from preferences.model import (
+    MAX_CHARACTERS,
     MAX_PREFERENCES,
     Actor,
     Caller,
@@ -152,12 +153,14 @@ def plan_edit(
     """One row with `fields` set, locked or not.
 
     Raises PreferenceNotFound, PreconditionFailed where the row's revision is none of `if_match`, and
-    Duplicate where the text would be that of another row.
+    Duplicate where the text would be that of another row, and ListFull.
     """
     row = _row(now, preference_id, if_match)
     new = edited(row, fields, stamp)
     if new.text != row.text and (twin := _twin(new, now.preferences)):
         raise Duplicate("another preference of this thread says exactly this", [conflicting(twin)])
+    others = (other for other in now.preferences if other.id != row.id)
+    check_bounds(now, [*others, new], "nothing was changed: remove or shorten some first")
     report = _report("unchanged" if new == row else "updated", None, new)
     return Plan(puts=() if new == row else (new,), reports=(report,))
 
@@ -171,6 +174,25 @@ def plan_removal(now: Thread, preference_id: str, *, if_match: IfMatch = None) -
 def conflicting(twin: Preference) -> ConflictingRow:
     """How a row is named that an exact repeat would repeat."""
     return ConflictingRow(twin.id, twin.title, "has the same title, subtitle and kind")
+
+
+def check_bounds(now: Thread, after: Collection[Preference], remedy: str) -> None:
+    """Raises ListFull where the list as it would be is beyond a bound, unless it shrinks.
+
+    Lists of before there was a bound may hold more, and stay as they are.
+    """
+    count, before = len(after), len(now.preferences)
+    if count > max(MAX_PREFERENCES, before):
+        raise ListFull(
+            f"a thread holds at most {MAX_PREFERENCES} preferences and has room for "
+            f"{max(MAX_PREFERENCES - before, 0)} more, not {count - before}; {remedy}"
+        )
+    characters, held = (sum(row.characters for row in rows) for rows in (after, now.preferences))
+    if characters > max(MAX_CHARACTERS, held):
+        raise ListFull(
+            f"a thread holds at most {MAX_CHARACTERS:,} characters of titles and subtitles and has room for "
+            f"{max(MAX_CHARACTERS - held, 0):,} more, not {characters - held:,}; {remedy}"
+        )
 
 
 def _row(now: Thread, preference_id: str, if_match: IfMatch) -> Preference:
@@ -205,12 +227,7 @@ def plan_additions(now: Thread, drafts: Sequence[Draft], ids: Sequence[str], sta
             puts.append(_new_row(draft, preference_id, rank + len(puts), stamp))
             known[draft.text] = preference_id
         reports.append(Report(outcome=outcome, title=draft.title, id=known[draft.text]))
-    room = MAX_PREFERENCES - len(now.preferences)
-    if len(puts) > room:
-        raise ListFull(
-            f"a thread holds at most {MAX_PREFERENCES} preferences and has room for {max(room, 0)} more, "
-            f"not {len(puts)}; none was recorded: remove some first, or record fewer"
-        )
+    check_bounds(now, [*now.preferences, *puts], "none was recorded: remove some first, or record fewer")
     begins = bool(puts) and now.revision == 0
     return Plan(puts=tuple(puts), reports=tuple(reports), generation="begins" if begins else "goes on")
 
@@ -224,7 +241,10 @@ def plan_updates(
     list_revision: int | None,
     respect_lock: bool,
 ) -> Plan:
-    """Each edit on the row that its position meant in `first`, or on what an edit before it made of it."""
+    """Each edit on the row that its position meant in `first`, or on what an edit before it made of it.
+
+    Raises ListFull when the list would grow beyond its bound: then none is changed.
+    """
     rows = {row.id: row for row in now.preferences}
     puts: dict[str, Preference] = {}
     reports: list[Report] = []
@@ -242,6 +262,7 @@ def plan_updates(
         else:
             rows[new.id] = puts[new.id] = new
             reports.append(_report("updated", edit.index, new))
+    check_bounds(now, rows.values(), "none was changed: remove or shorten some first")
     return Plan(puts=tuple(puts.values()), reports=tuple(reports))
 
 
