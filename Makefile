@@ -83,6 +83,7 @@ smoke: .venv/.stamp ## Try the README's story on a running stack (URL=… TOKEN=
 
 bench: .venv/.stamp ## Measure it, beside bare boto3 and a peer, and write docs/benchmark.* (or only print, BENCH_ARGS=--only=cold,warm)
 	@$(MAKE) --no-print-directory .venv-peer || echo "going on without the peer" >&2
+	@npm ci --silent --prefix tests/bench/tokens || echo "going on without the tokenizer" >&2
 	PYTHONPATH=functions:. $(BIN)/python -m tests.bench $(BENCH_ARGS)
 
 schemas: .venv/.stamp ## Write what is rendered from the code: tool schemas, OpenAPI, their copies in the template

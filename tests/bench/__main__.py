@@ -25,7 +25,7 @@ for name in [name for name in os.environ if name.startswith(("AWS_", "POWERTOOLS
     del os.environ[name]
 os.environ |= PRETENDED | {"TABLE_NAME": "preferences", "POWERTOOLS_LOG_LEVEL": "INFO"}
 
-from tests.bench import cold, contention, engine, peers, report  # noqa: E402
+from tests.bench import answers, cold, contention, engine, peers, report  # noqa: E402
 
 
 def main() -> int:
@@ -37,6 +37,7 @@ def main() -> int:
         "package": (cold.package, lambda: None),
         "cold": (cold.measure, lambda: None),
         "warm": (lambda: _elsewhere("tests.bench.warm"), lambda: None),
+        "answers": (answers.measure, answers.absent),
         "capacity": (engine.capacity, engine.absent),
         "growth": (engine.growth, engine.absent),
         "contention": (contention.measure, engine.absent),

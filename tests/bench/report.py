@@ -32,7 +32,7 @@ compared was run in turn, in one run; a ratio is the median of its rounds, with 
 ![Start-up and requests beside bare boto3](benchmark.svg)
 """
     ]
-    sections = (_cold, _warm, _capacity, _growth, _contention, _peers, _throughput)
+    sections = (_cold, _warm, _answers, _capacity, _growth, _contention, _peers, _throughput)
     parts += [text for section in sections if (text := section(found))]
     if found["left_out"]:
         parts.append(
@@ -95,6 +95,25 @@ same parameters and the same answers, without a network. It can be less than the
 read as the JSON that they are (`repository/shortcuts.py`).
 
 {table(head, rows)}
+"""
+
+
+def _answers(found: dict[str, Any]) -> str:
+    if "answers" not in found:
+        return ""
+    rows = [
+        (row["call"], version, *(f"{size:,} / {tokens:,}" for size, tokens in row[key]))
+        for row in found["answers"]
+        for version, key in (("1.0.0", "before"), ("now", "now"))
+    ]
+    sizes = [f"{size} rows" for size in found["answers"][0]["sizes"]]
+    return f"""
+## What a model reads
+
+Bytes / tokens of each tool's answer, before and now. Rows have a title of 20 characters and a subtitle of 36;
+tokens are those of o200k_base.
+
+{table(["", "version", *sizes], rows)}
 """
 
 
