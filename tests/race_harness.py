@@ -4,6 +4,9 @@ What every participant did, and every state that the table went through, is kept
 the whole of it afterwards. The states come from the engine's own answers, one for each committed write.
 """
 
+import base64
+import hashlib
+import json
 import random
 import threading
 import time
@@ -16,9 +19,10 @@ from botocore.config import Config
 
 from preferences import rules
 from preferences.errors import PreferencesError
-from preferences.model import Caller, Draft, Thread
+from preferences.model import Caller, Draft, Suggestion, Thread, folded, live
 from preferences.repository import PreferenceRepository
 from preferences.repository.items import read_thread
+from preferences.rules.suggestions import dismissal
 from preferences.tools import PreferenceTools
 from tests.effort import PROVE
 
@@ -137,6 +141,7 @@ class Participant:
         found = seen.find(chosen)
         if_match = self.random.choice([None, found.changed if found else -1])
         verbs = ["add", "edit", "lock", "lock", "unlock", "remove", "reorder", "lock_all", "unlock_all"]
+        verbs += ["accept", "dismiss"] if seen.live else []
         verb = self.random.choice([*verbs, *(["undo", "undo"] if self.undoes else [])])
         thread, repo = self.thread_id, self.repo
 
@@ -168,6 +173,12 @@ class Participant:
                 do(lambda: repo.reorder(thread, order, ADA), ids=order)
             case "lock_all" | "unlock_all":
                 do(lambda: repo.set_all_locks(thread, ADA, locked=verb == "lock_all"))
+            case "accept":
+                wish = self.random.choice(seen.live)
+                do(lambda: repo.accept_suggestion(thread, wish.id, ADA), wish=wish)
+            case "dismiss":
+                wish = self.random.choice(seen.live)
+                do(lambda: repo.dismiss_suggestions(thread, ADA, wish.id)[0], wish=wish)
             case "undo":
                 revision = max(1, seen.revision - self.random.randint(0, 3))
                 do(lambda: repo.undo(thread, revision, ADA), revision=revision)
@@ -254,6 +265,7 @@ def check(log: Log, first: Thread, last: Thread) -> None:
     assert threads[last.revision] == last, "what was acknowledged last is not what is stored"
     for revision in made:
         _check_agents_write(threads[revision - 1], threads[revision])
+        _check_wishes(threads[revision - 1], threads[revision])
     _check_real_time(log)
     for request in log.requests:
         assert len(request.commits) <= 1, f"{request.verb} was applied twice"
@@ -281,6 +293,44 @@ def _check_agents_write(old: Thread, new: Thread) -> None:
     assert len({row.text for row in added}) == len(added)
 
 
+def _check_wishes(old: Thread, new: Thread) -> None:
+    """A wish that waits is lost only when it is accepted, dismissed, replaced or outdated, and never changes.
+
+    Nothing that the user turned down is recorded, or made of another row, by an agent.
+    """
+    assert new.last_change is not None
+    places = {wish.target or folded(wish.text[0]) for wish in new.suggestions}
+    for wish in old.live:
+        now = next((other for other in new.suggestions if other.id == wish.id), None)
+        assert now in (None, wish), "a suggestion has changed"
+        replaced = (wish.target or folded(wish.text[0])) in places
+        assert (
+            now is not None
+            or new.last_change.action in ("accept", "dismiss")
+            or replaced
+            or not live([wish], new.preferences)
+        ), f"revision {new.revision} has lost a suggestion"
+    if new.last_change.actor == "user":
+        assert {wish.id for wish in new.suggestions} <= {wish.id for wish in old.suggestions}
+        return
+    titles = {row.title for row in old.preferences}
+    for row in new.preferences:
+        if row.title not in titles:
+            dismissed = dismissal(old, ADDED.model_copy(update={"text": row.text})) in old.declined
+            turned_down = dismissed or titled(old, row.title)
+            assert not turned_down, f"revision {new.revision} brought back what was turned down"
+
+
+ADDED = Suggestion(id="", action="add", at="")
+
+
+def titled(thread: Thread, title: str) -> bool:
+    """Whether the user has turned the title down."""
+    text = json.dumps([thread.thread_id, "title", folded(title)])
+    digest = base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()[:16]).decode()[:22]
+    return digest in [thread.declined[n : n + 22] for n in range(0, len(thread.declined), 22)]
+
+
 def _check_real_time(log: Log) -> None:
     """What set out after another was acknowledged is the later revision."""
     committed = [
@@ -302,6 +352,14 @@ def _check_claim(request: Request, threads: Mapping[int, Thread], old: Thread, n
         claims = []
         for item in envelope["items"]:
             title, outcome = item.get("title"), item["outcome"]
+            if item["outcome"] in ("locked", "suggested") and item.get("position"):
+                row = new.preferences[item["position"] - 1]
+                waits = any(wish.target == row.id for wish in new.live)
+                assert (
+                    waits
+                    or "not left as a suggestion" in envelope["result"]
+                    or "locked, and" in envelope["result"]
+                )
             if "position" in item:
                 assert new.preferences[item["position"] - 1].title == title, "a position of another list"
             if outcome in ("updated", "removed"):
@@ -348,6 +406,16 @@ def _check_claim(request: Request, threads: Mapping[int, Thread], old: Thread, n
             assert new.preferences == tuple(
                 row.model_copy(update={"locked": request.verb == "lock_all"}) for row in old.preferences
             )
+        case "accept":
+            wish = request.asked["wish"]
+            row = new.find(wish.target) if wish.target else new.preferences[-1]
+            assert (row.text if row else None) == wish.text, "what was accepted is not what was shown"
+            assert touched <= {wish.target}
+            if wish.target and row:
+                assert row.locked == old.find(wish.target).locked
+        case "dismiss":
+            assert not touched
+            assert request.asked["wish"].id not in {wish.id for wish in new.suggestions}
         case "undo":
             undone = request.asked["revision"]
             entry = rules.entry_of(threads[undone - 1], threads[undone])

@@ -6,6 +6,7 @@
     ├── NotFound
     │   ├── ThreadNotFound       no such thread, or not the caller's: the two look the same
     │   ├── PreferenceNotFound   the thread has no such row
+    │   ├── SuggestionNotFound   it is gone: accepted, dismissed, replaced or outdated
     │   └── ChangeNotFound       the thread's history has no such change, or no longer
     ├── Conflict
     │   ├── ThreadTaken          the thread id belongs to somebody else
@@ -82,6 +83,16 @@ class ThreadNotFound(NotFound):
 
 class PreferenceNotFound(NotFound):
     message = "no such preference in this thread"
+
+
+class SuggestionNotFound(NotFound):
+    """Carries the thread as it stands, from which a client that lost its answer sees how it went."""
+
+    message = "this suggestion waits no longer: look at the present list"
+
+    def __init__(self, thread: Thread) -> None:
+        super().__init__()
+        self.thread = thread
 
 
 class ChangeNotFound(NotFound):

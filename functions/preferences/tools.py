@@ -11,7 +11,7 @@ and wraps what came out in the result envelope, which every door hands over as i
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import wraps
 from typing import Annotated, Any
@@ -23,6 +23,7 @@ from preferences import render
 from preferences.errors import FieldError, InvalidInput, OutcomeUnknown, PreferencesError
 from preferences.model import (
     MAX_BATCH,
+    MAX_SUGGESTIONS,
     Additions,
     Caller,
     Frozen,
@@ -130,6 +131,8 @@ class Told:
     thread: Thread
     details: Mapping[str, Any] = field(default_factory=dict)
     """Further parts of the envelope."""
+    suggested: int = 0
+    """How many new suggestions were left for the user."""
 
 
 TOOLS: dict[str, Tool] = {}
@@ -170,6 +173,7 @@ class PreferenceTools:
 
     The thread, and the user that must own it, come from whoever made the session, never from the model.
     `thread` is the list as the latest call read or left it; None before, and where it could not be read.
+    `suggested` is how many new suggestions that call left for the user.
     """
 
     def __init__(
@@ -182,13 +186,14 @@ class PreferenceTools:
     ) -> None:
         self.thread_id = thread_id
         self.thread: Thread | None = None
+        self.suggested = 0
         self._repo = repo
         self._user_id = user_id
         self._agent_id = agent_id
 
     def call(self, name: str, arguments: Mapping[str, object]) -> Envelope:
         """Runs a tool by its name. Every refusal is an envelope; only faults are raised."""
-        self.thread = None
+        self.thread, self.suggested = None, 0
         tool = TOOLS.get(name)
         if tool is None:
             return unknown_tool()
@@ -210,8 +215,14 @@ class PreferenceTools:
             return failure(refusal.code, str(refusal)) | shown
         except PreferencesError as refusal:
             return failure(refusal.code, str(refusal))
-        self.thread = told.thread
-        return {"ok": True, "result": told.result, **told.details, "revision": told.thread.revision}
+        self.thread, self.suggested = told.thread, told.suggested
+        return {
+            "ok": True,
+            "result": told.result,
+            **told.details,
+            **_waiting(self.thread),
+            "revision": self.thread.revision,
+        }
 
     @workspace_tool(
         description=(
@@ -307,10 +318,32 @@ _DONE = {
     "unchanged": "unchanged",
     "duplicate": "not changed, since the list has exactly this already:",
 }
+_LOCKED = "locked: ask the user to unlock first"
 _SKIPPED = {
-    "locked": "locked: ask the user to unlock first",
-    "out_of_range": "out of range",
-    "changed_by_user": "changed by the user since: look at its present text before trying again",
+    ("out_of_range", None): "out of range",
+    ("changed_by_user", None): "changed by the user since: look at its present text before trying again",
+    ("declined", None): (
+        "the user has turned this down: do not try it again unless the user asks for it; "
+        "then only the user can make the change"
+    ),
+    ("suggested", "left"): (
+        "the user removed a preference of this title, or locked one; "
+        "left as a suggestion that only the user can accept"
+    ),
+    ("locked", None): _LOCKED,
+    ("locked", "outdated"): "locked, and changed by the user since: look at its present text",
+    ("locked", "not_first"): f"{_LOCKED}; not left as a suggestion, since the first one for it stands",
+    ("locked", "no_room"): f"{_LOCKED}; not left as a suggestion, since {MAX_SUGGESTIONS} wait already",
+    ("locked", "left"): _LOCKED,
+}
+"""(outcome, what became of the wish) → why a row was skipped. What is left as a suggestion comes last."""
+_LEFT = "; left as a suggestion that the user can accept: do not repeat it while it is locked"
+_NOT_WANTED = "the user removed it, or locked a row of that title"
+_NOT_RECORDED = {
+    ("declined", None): _SKIPPED["declined", None],
+    ("suggested", "left"): f"{_NOT_WANTED}; left as a suggestion that only the user can accept",
+    ("locked", "not_first"): f"{_NOT_WANTED}; not left as a suggestion, since the first of that title stands",
+    ("locked", "no_room"): f"{_NOT_WANTED}; not left as a suggestion, since {MAX_SUGGESTIONS} wait already",
 }
 
 
@@ -323,36 +356,37 @@ def _told_additions(written: Written) -> Told:
     )
     if known := [report for report in written.reports if report.outcome == "duplicate"]:
         parts.append(f"recorded already: {_names(known, written.reports)}")
-    return Told("; ".join(parts), written.thread, _items(written) | _whole(written.thread))
+    parts += [f"not recorded: {reason}" for reason in _with_reasons(written, _NOT_RECORDED)]
+    details = _items(written) | _whole(written.thread)
+    return Told("; ".join(parts), written.thread, details, written.suggested)
 
 
 def _told_by_position(written: Written, list_revision: int | None) -> Told:
-    by_outcome: dict[str, list[Report]] = {}
-    for report in written.reports:
-        by_outcome.setdefault(report.outcome, []).append(report)
+    outcomes = {report.outcome for report in written.reports}
     details = _items(written) | _list_after(written, list_revision)
-    if "stale" in by_outcome:
+    if "stale" in outcomes:
         result = (
             f"stale: the list is not the one of revision {list_revision} any more, so nothing was changed; "
             f"take the positions from the present list (revision {written.thread.revision})"
         )
         return Told(result, written.thread, details)
-    parts = [
-        f"{verb} {_names(by_outcome[outcome], written.reports)}"
-        for outcome, verb in _DONE.items()
-        if outcome in by_outcome
-    ]
+    parts = []
+    for outcome, verb in _DONE.items():
+        if done := [report for report in written.reports if report.outcome == outcome]:
+            parts.append(f"{verb} {_names(done, written.reports)}")
     if not parts:
-        meant = by_outcome.keys() - {"out_of_range"}
-        parts = ["nothing changed" if meant else "no matching preferences found"]
-    skipped = [
-        f"{_names(by_outcome[outcome], written.reports)} ({why})"
-        for outcome, why in _SKIPPED.items()
-        if outcome in by_outcome
-    ]
-    if skipped:
-        parts.append(f"skipped {', '.join(skipped)}")
-    return Told("; ".join(parts), written.thread, details)
+        parts = ["nothing changed" if outcomes - {"out_of_range"} else "no matching preferences found"]
+    if skipped := ", ".join(_with_reasons(written, _SKIPPED)):
+        left = any((report.outcome, report.suggestion) == ("locked", "left") for report in written.reports)
+        parts.append(f"skipped {skipped}{_LEFT if left else ''}")
+    return Told("; ".join(parts), written.thread, details, written.suggested)
+
+
+def _with_reasons(written: Written, reasons: Mapping[tuple[str, str | None], str]) -> Iterator[str]:
+    """The rows to which each reason applies, each with it: `#1 Budget under 900 (locked: …)`."""
+    for key, reason in reasons.items():
+        if concerned := [report for report in written.reports if (report.outcome, report.suggestion) == key]:
+            yield f"{_names(concerned, written.reports)} ({reason})"
 
 
 def _names(reports: Sequence[Report], batch: Sequence[Report]) -> str:
@@ -386,13 +420,28 @@ def _items(written: Written) -> Envelope:
 def _list_after(written: Written, list_revision: int | None) -> Envelope:
     """The list; only the lines that were changed, where the caller has seen all the others as they are."""
     thread = written.thread
+    moved = any(report.outcome in ("removed", "stale") for report in written.reports)
+    if moved or written.seen != list_revision or thread.revision != written.seen + written.committed:
+        return _whole(thread)
     updated = [
         report.position for report in written.reports if report.outcome == "updated" and report.position
     ]
-    moved = any(report.outcome in ("removed", "stale") for report in written.reports)
-    if moved or list_revision is None or thread.revision != list_revision + bool(updated):
-        return _whole(thread)
     return {"changed": render.lines(thread, updated)} if updated else {}
+
+
+def _waiting(thread: Thread) -> Envelope:
+    """What waits for the user, by positions: a text that nobody accepted is not repeated to a model."""
+    if not thread.live:
+        return {}
+    verbs = {"edit": "change", "remove": "remove"}
+    waiting = [
+        f"{verbs[wish.action]} #{thread.positions[wish.target]}" for wish in thread.live if wish.target
+    ]
+    if additions := len(thread.live) - len(waiting):
+        waiting.append(f"add {additions}")
+    count = len(thread.live)
+    verb = "waits" if count == 1 else "wait"
+    return {"suggestions": f"{count} {verb} for the user: {', '.join(waiting)}"}
 
 
 def _whole(thread: Thread) -> Envelope:

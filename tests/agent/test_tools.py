@@ -11,6 +11,7 @@ from preferences.model import MAX_BATCH, MAX_PREFERENCES, reasoning
 from preferences.tools import TOOLS, PreferenceTools, workspace_tool
 from tests.support import ADA, row
 
+LEFT = "left as a suggestion that the user can accept: do not repeat it while it is locked"
 UNLOCK_FIRST = "locked: ask the user to unlock first"
 LOOK_FIRST = "changed by the user since: look at its present text before trying again"
 
@@ -197,11 +198,12 @@ class TestTheEnvelope:
         ) == {
             "ok": True,
             "result": "updated #1 Formal tone; "
-            "skipped #2 Budget under 900 (locked: ask the user to unlock first)",
+            f"skipped #2 Budget under 900 (locked: ask the user to unlock first); {LEFT}",
             "items": [
                 {"index": 1, "position": 1, "title": "Formal tone", "outcome": "updated"},
                 {"index": 2, "position": 2, "title": "Budget under 900", "outcome": "locked"},
             ],
+            "suggestions": "1 waits for the user: change #2",
             "revision": 8,
             "preferences": "#1 [hard] Formal tone\n#2 [hard] Budget under 900 (locked)",
         }
@@ -357,7 +359,7 @@ class TestUpdating:
     def test_of_a_locked_row_alone_claims_nothing_and_says_what_to_ask(self, tools, store):
         thread_id = store.thread("A", locked=("A",))
         assert self.update(tools, thread_id, {"index": 1, "title": "X"}) == (
-            f"nothing changed; skipped #1 A ({UNLOCK_FIRST})",
+            f"nothing changed; skipped #1 A ({UNLOCK_FIRST}); {LEFT}",
             [(1, "locked")],
         )
 
@@ -404,7 +406,7 @@ class TestUpdating:
         )
         assert result == (
             f"updated #1 X; unchanged #4 D; "
-            f"skipped #2 B ({UNLOCK_FIRST}), #9 (out of range), #3 C ({LOOK_FIRST})"
+            f"skipped #9 (out of range), #3 C ({LOOK_FIRST}), #2 B ({UNLOCK_FIRST}); {LEFT}"
         )
         assert [outcome for _, outcome in outcomes] == [
             "updated",
@@ -447,7 +449,7 @@ class TestRemoving:
     def test_leaves_the_locked_and_says_so(self, tools, store):
         thread_id = store.thread("A", "B", "C", locked=("B",))
         assert self.remove(tools, thread_id, 1, 2, 3, 4) == (
-            f"removed A, C; skipped #1 B ({UNLOCK_FIRST}), #4 (out of range)",
+            f"removed A, C; skipped #4 (out of range), #1 B ({UNLOCK_FIRST}); {LEFT}",
             [(1, "removed"), (2, "locked"), (3, "removed"), (4, "out_of_range")],
         )
         assert store.titles(thread_id) == ["B"]
@@ -632,7 +634,7 @@ class TestARace:
         thread_id = store.thread("A", "B", "C")
         repo = store.repository(before_write=lambda: store.other.set_lock(thread_id, "B", ADA, locked=True))
         envelope = PreferenceTools(thread_id, repo, user_id="ada").remove_preferences(indices=[1, 2])
-        assert told(envelope)[0] == f"removed A; skipped #1 B ({UNLOCK_FIRST})"
+        assert told(envelope)[0] == f"removed A; skipped #1 B ({UNLOCK_FIRST}); {LEFT}"
         assert envelope["revision"] == 9
         assert envelope["preferences"] == "#1 [soft] B (locked)\n#2 [soft] C"
 

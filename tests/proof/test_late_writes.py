@@ -19,7 +19,17 @@ from preferences.api.routes import ROUTES
 from preferences.repository import PreferenceRepository
 from preferences.tools import TOOLS, PreferenceTools
 from tests.effort import PROVE, tried
-from tests.proof.test_lock import ASKS, CALLS, ELSEWHERE, ROW, STATES, TOOL_CALLS, Scene, remember_an_edit
+from tests.proof.test_lock import (
+    ASKS,
+    CALLS,
+    ELSEWHERE,
+    ROW,
+    STATES,
+    TOOL_CALLS,
+    WISH,
+    Scene,
+    remember_an_edit,
+)
 from tests.support import ADA
 
 pytestmark = pytest.mark.one_engine
@@ -118,16 +128,21 @@ def make(store, network, monkeypatch, lambda_context):
 
     def make(write, thread_id):
         if write in TOOL_CALLS:
-            envelope = PreferenceTools(thread_id, repository, user_id="ada").call(*TOOL_CALLS[write])
+            tools = PreferenceTools(thread_id, repository, user_id="ada")
+            envelope = tools.call(*TOOL_CALLS[write])
             outcomes = {item["outcome"] for item in envelope.get("items", ())}
-            return bool(outcomes & {"recorded", "updated", "removed"}), envelope
+            return bool(outcomes & {"recorded", "updated", "removed"} or tools.suggested), envelope
         body = ASKS[write].body if write in ASKS else None
         event = {
             "version": "2.0",
             "routeKey": write,
             "rawQueryString": "",
             "headers": {"content-type": "application/json"},
-            "pathParameters": {"thread_id": thread_id, "id": ROW, "revision": "7"},
+            "pathParameters": {
+                "thread_id": thread_id,
+                "id": WISH if "suggestions" in write else ROW,
+                "revision": "7",
+            },
             "requestContext": {"authorizer": {"jwt": {"claims": {"sub": "ada", "token_use": "access"}}}},
             "body": None if body is None else json.dumps(body),
             "isBase64Encoded": False,

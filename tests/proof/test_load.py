@@ -81,7 +81,9 @@ class Party:
 
     def _round(self, connection) -> None:
         """Every step's outcome is known beforehand, for nobody else writes to this thread."""
-        title = f"Row of {self.user}"
+        title = (
+            f"Row {self.answers.total()} of {self.user}"  # what was removed before would only be suggested
+        )
         added = self._tool(connection, "add_preferences", items=[{"title": title}])
         row = self._ask(connection, "GET", self.path)["preferences"][0]
         self._ask(connection, "PUT", f"{self.path}/{row['id']}/lock")

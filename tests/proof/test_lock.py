@@ -27,6 +27,8 @@ pytestmark = pytest.mark.one_engine
 
 ROW = "B"
 """The row in question: the second of three. Its neighbours are A and C."""
+WISH = "wish"
+"""A suggestion that waits for it."""
 
 
 # -- the states -----------------------------------------------------------------------------------------
@@ -84,7 +86,9 @@ class Scene:
             del rows[ROW]
         else:
             rows[ROW]["locked"] = state.locked
-        self.thread_id = store.write(rows)
+        wish = {"action": "edit", "target": ROW, "base": 1, "at": "2026-11-30T22:08:31.123Z"}
+        fields = {"title": "Wished", "kind": "soft"}
+        self.thread_id = store.write(rows, suggestions={WISH: wish | {"fields": fields}})
         self.before: dict[str, Any] | None = None
         """What is stored of the row right before the verb's first write; without one, when it sets out."""
         self.wrote = False
@@ -210,6 +214,8 @@ METHODS: dict[str, Method] = {
     "set_lock": lambda repo, thread, caller: repo.set_lock(thread, ROW, caller, locked=False),
     "set_all_locks": lambda repo, thread, caller: repo.set_all_locks(thread, caller, locked=False),
     "reorder": lambda repo, thread, caller: repo.reorder(thread, ["C", ROW, "A"], caller),
+    "accept_suggestion": lambda repo, thread, caller: repo.accept_suggestion(thread, WISH, caller),
+    "dismiss_suggestions": lambda repo, thread, caller: repo.dismiss_suggestions(thread, caller, WISH),
     "undo": lambda repo, thread, caller: repo.undo(thread, 7, caller),
     "register_thread": lambda repo, thread, caller: repo.register_thread(thread, caller),
     "delete_thread": lambda repo, thread, caller: repo.delete_thread(thread, caller),
@@ -260,6 +266,7 @@ class Ask:
     writes_the_row: bool = True
 
 
+ACCEPT = "POST /threads/{thread_id}/suggestions/{id}/accept"
 PUT_BACK = "POST /threads/{thread_id}/history/{revision}/undo"
 ASKS = {
     "PUT /threads/{thread_id}": Ask(needs_the_row=False, writes_the_row=False),
@@ -274,6 +281,9 @@ ASKS = {
     "DELETE /threads/{thread_id}/preferences/{id}": Ask(keeps=False),
     "PUT /threads/{thread_id}/preferences/{id}/lock": Ask(locks=True),
     "DELETE /threads/{thread_id}/preferences/{id}/lock": Ask(locks=False),
+    ACCEPT: Ask(),
+    "DELETE /threads/{thread_id}/suggestions/{id}": Ask(needs_the_row=False, writes_the_row=False),
+    "DELETE /threads/{thread_id}/suggestions": Ask(needs_the_row=False, writes_the_row=False),
     PUT_BACK: Ask(),
 }
 ELSEWHERE = {"POST /threads"}
@@ -298,7 +308,11 @@ def ask(store, monkeypatch, lambda_context):
             "routeKey": key,
             "rawQueryString": "",
             "headers": {"content-type": "application/json"},
-            "pathParameters": {"thread_id": thread_id, "id": ROW, "revision": "7"},
+            "pathParameters": {
+                "thread_id": thread_id,
+                "id": WISH if "suggestions" in key else ROW,
+                "revision": "7",
+            },
             "requestContext": {
                 "requestId": "r",
                 "authorizer": {"jwt": {"claims": {"sub": "ada", "token_use": "access"}}},
@@ -340,8 +354,10 @@ def test_the_user_may_do_everything_to_a_row_that_is_there_whatever_its_lock(sto
         if asked.needs_the_row:
             assert status in ((422,) if key.endswith("/order") else (404, 409))
         return
-    if key == PUT_BACK and state == "edited and locked in between":
-        assert status == 409  # a later change is in the way
+    if key in (PUT_BACK, ACCEPT) and state == "edited and locked in between":
+        assert status == (
+            409 if key == PUT_BACK else 404
+        )  # a later change is in the way, or makes it outdated
         assert scene.after == scene.before
         return
     assert status < 300, answer

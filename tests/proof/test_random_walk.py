@@ -127,7 +127,8 @@ class Participant:
         else:
             reports = getattr(answer, "reports", ())
             done = {report.outcome for report in reports} & {"recorded", "updated", "removed"}
-            request.outcome = "acknowledged" if actor == "user" or done else "nothing"
+            wrote = actor == "user" or done or answer.suggested
+            request.outcome = "acknowledged" if wrote else "nothing"
             request.shown = getattr(answer, "thread", answer)
         request.end = time.monotonic()
 
@@ -144,6 +145,7 @@ class Participant:
             "lock_all",
             "reorder",
             "take_out",
+            "dismiss_all",
             "restart",
         ]
 
@@ -181,6 +183,9 @@ class Participant:
 
     def take_out(self, caller, _):
         return self.repo.remove_preference(self.thread_id, self.random.choice(self.seen()[1]), caller)
+
+    def dismiss_all(self, caller, _):
+        return self.repo.dismiss_suggestions(self.thread_id, caller)[0]
 
     def restart(self, caller, _):
         """Seldom a deletion; where the thread is deleted, a restoration."""

@@ -26,7 +26,7 @@ from preferences.errors import (
     ThreadNotFound,
     ThreadTaken,
 )
-from preferences.model import Draft
+from preferences.model import MAX_SUGGESTIONS, Draft
 from preferences.tools import PreferenceTools
 from tests.effort import PROVE, tried
 from tests.support import ADA, EVE
@@ -64,6 +64,27 @@ class Row:
         return f"[{self.kind}] {self.title}{extra}{' (locked)' if self.locked else ''}"
 
 
+@dataclass(frozen=True)
+class Wish:
+    """A suggestion as the model knows it: without `key` an addition, without `text` a removal."""
+
+    key: int | None
+    changed: int
+    text: tuple[str, str | None, str] | None
+
+    @property
+    def place(self):
+        return self.key or fold(self.text[0])
+
+    @property
+    def digest(self):
+        return ("add", fold(self.text[0])) if self.key is None else (self.key, self.text)
+
+
+def fold(title):
+    return title.casefold()  # enough for these titles
+
+
 @dataclass
 class Model:
     """What ought to be: who owns it, its rows in order, and how far it has been counted."""
@@ -72,6 +93,59 @@ class Model:
     revision: int = 0
     renumbered: int = 0
     rows: list[Row] = field(default_factory=list)
+    waiting: list[Wish] = field(default_factory=list)
+    turned_down: set[object] = field(default_factory=set)
+    """Titles that left the list by the user's hand, and what of suggestions was dismissed."""
+
+    @property
+    def live(self):
+        """The suggestions whose row is as it was, or whose addition is not in the list."""
+        rows, texts = {row.key: row.changed for row in self.rows}, {row.text for row in self.rows}
+        return [
+            wish
+            for wish in self.waiting
+            if (rows.get(wish.key) == wish.changed if wish.key else wish.text not in texts)
+        ]
+
+    def protects(self, title):
+        locked = {fold(row.title) for row in self.rows if row.locked}
+        return fold(title) in locked | self.turned_down or ("add", fold(title)) in self.turned_down
+
+    def leave(self, wish, places, otherwise):
+        """The outcome of a wish that the user's will stands against; `places` are those of this call."""
+        if wish.digest in self.turned_down:
+            return "declined"
+        if wish in self.live:
+            places.add(wish.place)
+            return otherwise
+        taken = wish.place in [other.place for other in self.live]
+        if wish.place in places or (not taken and len(self.live) == MAX_SUGGESTIONS):
+            return "locked"
+        places.add(wish.place)
+        self.waiting = [other for other in self.live if other.place != wish.place] + [wish]
+        return otherwise
+
+    def waiting_since(self, waited):
+        """Whether a suggestion is new."""
+        return bool(set(self.waiting) - set(waited))
+
+    def user_wrote(self, before):
+        """What the user's write turned down or took up, by the rows before it."""
+        old, new = ({fold(row.title) for row in rows} for rows in (before, self.rows))
+        raw_before = {row.title for row in before}
+        came = {fold(row.title) for row in self.rows if row.title not in raw_before}
+        self.turned_down |= old - new
+        self.turned_down -= came | {("add", title) for title in came}
+        locked = {row.key for row in before if row.locked}
+        for row in self.rows:
+            if row.key in locked and not row.locked:
+                self.turned_down -= {("add", fold(row.title))}
+                self.turned_down = {
+                    known
+                    for known in self.turned_down
+                    if not (isinstance(known, tuple) and known[0] == row.key)
+                }
+        self.waiting = self.live
 
     @property
     def lines(self):
@@ -100,7 +174,6 @@ class Conversation(RuleBasedStateMachine):
     def call(self, name, **arguments):
         """The envelope of a tool call, after checking the parts that every envelope has."""
         tools = PreferenceTools(self.thread_id, self.repo, user_id="ada", agent_id="agent-1")
-        self.before = replace(self.model, rows=list(self.model.rows))
         envelope = tools.call(name, arguments)
         if self.model.owner is None and self.model.revision:  # deleted: nothing is told, nothing is done
             assert envelope["error"]["code"] == "not_found"
@@ -142,30 +215,38 @@ class Conversation(RuleBasedStateMachine):
 
     def _add(self, items, *, touched):
         revision, outcomes, rows = self.model.revision + 1, [], self.model.rows
+        waited, places, before = list(self.model.live), set(), list(rows)
         for item in items:
             text = item["title"], item["subtitle"] or None, item["kind"] or "soft"
             known = next((n for n, row in enumerate(rows, 1) if row.text == text), None)
             if known:
                 outcomes.append((known, "duplicate"))
                 continue
+            if not touched and self.model.protects(text[0]):
+                outcomes.append((None, self.model.leave(Wish(None, 0, text), places, "suggested")))
+                continue
             self.count += 1
             rows.append(Row(self.count, *text, revision, revision, touched and revision))
             outcomes.append((len(rows), "recorded"))
-        if touched or any(outcome == "recorded" for _, outcome in outcomes):
+        if touched:
+            self.model.user_wrote(before)
+        if (
+            touched
+            or any(outcome == "recorded" for _, outcome in outcomes)
+            or self.model.waiting_since(waited)
+        ):
             self.model.revision = revision
         return outcomes
 
     def _aim(self, index, list_revision):
-        """(outcome, row or None) of an agent's position."""
+        """(outcome or None, row or None) of an agent's position: `changed_by_user` comes with the row."""
         model, seen = self.model, list_revision or self.model.revision
         if seen > model.revision or seen < model.renumbered:
             return "stale", None
         row = model.rows[index - 1] if index <= len(model.rows) else None
         if row is None or row.seen_from > seen:
             return "out_of_range", None
-        if row.locked:
-            return "locked", None
-        return ("changed_by_user", None) if row.touched > seen else ("", row)
+        return ("changed_by_user" if row.touched > seen else None), row
 
     def _list_revision(self, choice):
         """None, one that the agent was shown, or one that never was."""
@@ -188,10 +269,11 @@ class Conversation(RuleBasedStateMachine):
         envelope = self.call("update_preferences", updates=asked, list_revision=list_revision)
         if not envelope:
             return
-        outcomes, changed = [], {}
+        outcomes, changed, waited, places = [], {}, list(self.model.live), set()
         for edit in asked:
             outcome, row = self._aim(edit["index"], list_revision)
             if row:
+                late = outcome == "changed_by_user"
                 new = replace(
                     row,
                     title=edit["title"] or row.title,
@@ -199,11 +281,23 @@ class Conversation(RuleBasedStateMachine):
                     kind=edit["kind"] or row.kind,
                 )
                 others = [changed.get(r.key, r).text for r in self.model.rows if r.key != row.key]
-                outcome = "unchanged" if new == row else "duplicate" if new.text in others else "updated"
-                if outcome == "updated":
+                wish = Wish(row.key, row.changed, new.text)
+                retitled = fold(new.title) != fold(row.title)
+                if new == row:
+                    outcome = "changed_by_user" if late and not row.locked else "unchanged"
+                elif late:
+                    outcome = "locked" if row.locked else "changed_by_user"
+                elif row.locked:
+                    outcome = self.model.leave(wish, places, "locked")
+                elif new.text in others:
+                    outcome = "duplicate"
+                elif retitled and self.model.protects(new.title):
+                    outcome = self.model.leave(wish, places, "suggested")
+                else:
+                    outcome = "updated"
                     changed[row.key] = replace(new, changed=self.model.revision + 1)
             outcomes.append((edit["index"], outcome))
-        self._apply(changed)
+        self._apply(changed, waited)
         self.told(envelope, outcomes)
 
     @rule(
@@ -215,28 +309,34 @@ class Conversation(RuleBasedStateMachine):
         envelope = self.call("remove_preferences", indices=indices, list_revision=list_revision)
         if not envelope:
             return
-        outcomes, gone = [], set()
+        outcomes, gone, waited, places = [], set(), list(self.model.live), set()
         for index in dict.fromkeys(indices):
             outcome, row = self._aim(index, list_revision)
-            if row:
+            if row and outcome:
+                outcome = "locked" if row.locked else outcome
+            elif row and row.locked:
+                outcome = self.model.leave(Wish(row.key, row.changed, None), places, "locked")
+            elif row:
                 outcome = "removed"
                 gone.add(row.key)
             outcomes.append((index, outcome))
-        self._drop(gone)
+        self._drop(gone, waited)
         self.told(envelope, outcomes)
 
     def _commit(self, changed):
         """A user's request is a commit also where nothing differs."""
+        before = self.model.rows
         self.model.revision += 1
-        self.model.rows = [changed.get(row.key, row) for row in self.model.rows]
+        self.model.rows = [changed.get(row.key, row) for row in before]
+        self.model.user_wrote(before)
 
-    def _apply(self, changed):
-        if changed:
+    def _apply(self, changed, waited):
+        if changed or self.model.waiting_since(waited):
             self.model.revision += 1
             self.model.rows = [changed.get(row.key, row) for row in self.model.rows]
 
-    def _drop(self, keys):
-        if keys:
+    def _drop(self, keys, waited):
+        if keys or self.model.waiting_since(waited):
             self.model.revision += 1
             left = [row for row in self.model.rows if row.key not in keys]
             if left != self.model.rows[: len(left)]:
@@ -280,6 +380,7 @@ class Conversation(RuleBasedStateMachine):
             return
         if self.ask(lambda: self.repo.delete_thread(self.thread_id, ADA) or True):
             self.model.owner, self.model.rows = None, []
+            self.model.waiting, self.model.turned_down = [], set()
             self.model.revision += 1
 
     @rule(items=st.lists(ITEMS, min_size=1, max_size=2))
@@ -342,7 +443,58 @@ class Conversation(RuleBasedStateMachine):
         if self.ask(
             lambda: self.repo.remove_preference(self.thread_id, preference_id, ADA), gone=row is None
         ):
-            self._drop({row.key})
+            before = self.model.rows
+            self._drop({row.key}, self.model.live)
+            self.model.user_wrote(before)
+
+    # -- the user's answers to suggestions
+
+    @rule(which=st.integers(0, 3))
+    def the_user_accepts(self, which):
+        live = self.model.live
+        if self.model.owner != "ada" or which >= len(live):
+            return
+        wish = live[which]
+        if wish.text and wish.text in [row.text for row in self.model.rows if row.key != wish.key]:
+            with pytest.raises(Duplicate):
+                self.repo.accept_suggestion(self.thread_id, self._id_of(wish), ADA)
+            return
+        self.repo.accept_suggestion(self.thread_id, self._id_of(wish), ADA)
+        before, revision = list(self.model.rows), self.model.revision + 1
+        self.model.waiting.remove(wish)
+        if wish.key is None:
+            self.count += 1
+            self.model.rows.append(Row(self.count, *wish.text, revision, revision, revision))
+        elif wish.text is None:
+            self._drop({wish.key}, [])
+        else:
+            title, subtitle, kind = wish.text
+            self.model.rows = [
+                replace(row, title=title, subtitle=subtitle, kind=kind, changed=revision, touched=revision)
+                if row.key == wish.key
+                else row
+                for row in before
+            ]
+        self.model.revision = revision
+        self.model.user_wrote(before)
+
+    @rule(which=st.integers(0, 3))
+    def the_user_dismisses(self, which):
+        live = self.model.live
+        if self.model.owner != "ada" or which > len(live):
+            return
+        one = live[which] if which < len(live) else None
+        self.repo.dismiss_suggestions(self.thread_id, ADA, self._id_of(one) if one else None)
+        self.model.turned_down |= {wish.digest for wish in ([one] if one else live)}
+        self.model.waiting = [wish for wish in live if one and wish != one]
+        self.model.revision += 1
+
+    def _id_of(self, wish):
+        return next(
+            found.id
+            for found in self.repo.list_preferences(self.thread_id, ADA).live
+            if (found.target, found.text) == (self.keys.get(wish.key), wish.text)
+        )
 
     @rule(order=st.permutations(range(7)), count=st.integers(0, 3))
     def the_user_reorders(self, order, count):
@@ -399,6 +551,10 @@ class Conversation(RuleBasedStateMachine):
             )
             for found in stored.values()
         ] == [(*row.text, row.locked, row.seen_from, row.changed, row.touched) for row in model.rows]
+        live = self.store.other.list_preferences(self.thread_id, ADA).live
+        assert sorted(((found.target, found.text) for found in live), key=repr) == sorted(
+            ((self.keys.get(wish.key), wish.text) for wish in model.live), key=repr
+        )
         ranks = [found["rank"] for found in stored.values()]
         assert ranks == sorted(set(ranks)), "two rows share a rank"
 

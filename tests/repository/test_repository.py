@@ -112,6 +112,8 @@ EVERY_VERB = {
     "set_lock": lambda repo, thread, caller: repo.set_lock(thread, "A", caller, locked=True),
     "set_all_locks": lambda repo, thread, caller: repo.set_all_locks(thread, caller, locked=True),
     "reorder": lambda repo, thread, caller: repo.reorder(thread, ["B", "A"], caller),
+    "accept_suggestion": lambda repo, thread, caller: repo.accept_suggestion(thread, "wish", caller),
+    "dismiss_suggestions": lambda repo, thread, caller: repo.dismiss_suggestions(thread, caller),
     "list_history": lambda repo, thread, caller: repo.list_history(thread, caller, limit=10),
     "undo": lambda repo, thread, caller: repo.undo(thread, 7, caller),
 }
@@ -453,10 +455,9 @@ NOTHING = {
     "an agent's edit to the same": lambda repo, thread: repo.update_preferences(
         thread, edits((1, "A")), AGENT
     ),
-    "an agent's edit of the locked": lambda repo, thread: repo.update_preferences(
-        thread, edits((2, "X")), AGENT
+    "an agent's edit of the locked to the same": lambda repo, thread: repo.update_preferences(
+        thread, edits((2, "L")), AGENT
     ),
-    "an agent's removal of the locked": lambda repo, thread: repo.remove_preferences(thread, [2], AGENT),
     "a position out of range": lambda repo, thread: repo.remove_preferences(thread, [3], AGENT),
     "registering again": lambda repo, thread: repo.register_thread(thread, ADA),
 }

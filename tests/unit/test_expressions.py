@@ -14,6 +14,7 @@ from preferences.model import (
     MAX_PREFERENCES,
     MAX_REASONING,
     MAX_SUBTITLE,
+    MAX_SUGGESTIONS,
     MAX_TITLE,
     Draft,
     IndexedEdit,
@@ -230,6 +231,22 @@ def test_the_largest_addition_is_taken(store, sent):
     assert len(store.rows(thread_id)) == MAX_BATCH
     answer = store.client.get_item(TableName=store.table_name, Key=store.key(thread_id), ConsistentRead=True)
     assert 4 * MAX_CHARACTERS < item_size(answer["Item"]) < 60_000 < MAX_ITEM
+
+
+def test_the_largest_suggestions_fit_beside_the_largest_list(store, sent, full):
+    repo, requests = sent
+    repo.set_all_locks(full, VERBOSE_USER, locked=True)
+    wishes = [
+        IndexedEdit(index=n, title=longest(n + 400, MAX_TITLE), subtitle=longest(n, MAX_SUBTITLE))
+        for n in range(1, MAX_BATCH + 1)
+    ]
+    repo.update_preferences(full, wishes, VERBOSE)
+    repo.set_all_locks(full, VERBOSE_USER, locked=False)
+    for params in writes(requests):
+        check_size(params)
+    answer = store.client.get_item(TableName=store.table_name, Key=store.key(full), ConsistentRead=True)
+    assert len(answer["Item"]["suggestions"]["M"]) == MAX_SUGGESTIONS
+    assert item_size(answer["Item"]) < 370_000 < MAX_ITEM
 
 
 def test_rows_put_and_rows_removed_in_one_write_under_every_lock_stay_below_it_too(store):

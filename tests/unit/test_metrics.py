@@ -87,7 +87,19 @@ class TestTheAgentsDoor:
         assert counted("agent") == {"Updated": 1}
         ask("PUT /threads/{thread_id}/preferences/{id}/lock", id=rows(ask)[0]["id"])
         call("remove_preferences", indices=[1, 2])
-        assert counted("agent") == {"Removed": 1, "Locked": 1}
+        assert counted("agent") == {"Removed": 1, "Locked": 1, "Suggested": 1}
+
+    def test_counts_what_is_suggested_and_how_the_user_answers(self, call, ask, counted):
+        call("add_preferences", items=[{"title": "Formal"}])
+        row = rows(ask)[0]["id"]
+        ask("PUT /threads/{thread_id}/preferences/{id}/lock", id=row)
+        for title, key, metric in (("A", "/accept", "Accepted"), ("B", "", "Dismissed")):
+            call("update_preferences", updates=[{"index": 1, "title": title}])
+            assert counted("agent") == {"Locked": 1, "Suggested": 1}
+            [wish] = json.loads(ask("GET /threads/{thread_id}/preferences")["body"])["suggestions"]
+            verb = "POST" if key else "DELETE"
+            ask(f"{verb} /threads/{{thread_id}}/suggestions/{{id}}{key}", id=wish["id"])
+            assert counted("people") == {metric: 1}
 
     def test_counts_positions_that_are_stale(self, call, counted):
         call("add_preferences", items=[{"title": "Formal"}, {"title": "Short"}])

@@ -36,6 +36,8 @@ from tests.support import ADA, AGENT, EVE, TRUSTED, a_row, a_thread, drafts
 AT = "2026-12-01T08:00:00.000Z"
 BY_AGENT = Stamp(revision=8, actor="agent", at=AT)
 BY_USER = Stamp(revision=8, actor="user", at=AT)
+WISHES = [f"wish-{n}" for n in range(MAX_BATCH)]
+"""Ids for what is left as a suggestion."""
 EVES_AGENT = Caller(actor="agent", owner="eve")
 UNKNOWN = Thread(thread_id="t")
 TOMBSTONE = Thread(thread_id="t", revision=8, deleted_by="ada")
@@ -195,11 +197,15 @@ class TestAdditions:
 
 def update(first, now=None, *, index=1, seen=None, respect_lock=True, stamp=BY_AGENT, **fields):
     edit = IndexedEdit(index=index, **(fields or {"title": "New"}))
-    return plan_updates(first, now or first, [edit], stamp, list_revision=seen, respect_lock=respect_lock)
+    return plan_updates(
+        first, now or first, [edit], ["wish"], stamp, list_revision=seen, respect_lock=respect_lock
+    )
 
 
 def remove(first, now=None, *, index=1, seen=None, respect_lock=True):
-    return plan_removals(first, now or first, [index], list_revision=seen, respect_lock=respect_lock)
+    return plan_removals(
+        first, now or first, [index], ["wish"], BY_AGENT, list_revision=seen, respect_lock=respect_lock
+    )
 
 
 @pytest.fixture(params=[update, remove], ids=["update", "removal"])
@@ -234,7 +240,7 @@ class TestPositions:
     def test_of_a_locked_row_touch_nothing(self, by_position):
         plan = by_position(a_thread("A", locked=["A"]))
         assert (done(plan), outcomes(plan)) == ([], [(1, "locked")])
-        assert plan.changes_nothing
+        assert (plan.puts, plan.removes) == ((), ())
 
     def test_of_a_row_that_was_locked_since_touch_nothing(self, by_position):
         assert outcomes(by_position(a_thread("A"), a_thread("A", locked=["A"]))) == [(1, "locked")]
@@ -338,7 +344,7 @@ class TestUpdates:
             IndexedEdit(index=3, title="X"),
         ]
         thread = a_thread("A", "B", "C")
-        plan = plan_updates(thread, thread, edits, BY_AGENT, list_revision=None, respect_lock=True)
+        plan = plan_updates(thread, thread, edits, WISHES, BY_AGENT, list_revision=None, respect_lock=True)
         assert rows(plan) == [("A", "updated"), ("B", "updated"), ("A", "duplicate")]
 
     def test_of_a_row_that_was_stored_twice_may_leave_its_twin(self):
@@ -350,14 +356,14 @@ class TestUpdates:
     def test_of_one_row_twice_build_on_each_other_and_put_it_once(self):
         edits = [IndexedEdit(index=1, title="X", kind="hard"), IndexedEdit(index=1, title="Y")]
         plan = plan_updates(
-            a_thread("A"), a_thread("A"), edits, BY_AGENT, list_revision=None, respect_lock=True
+            a_thread("A"), a_thread("A"), edits, WISHES, BY_AGENT, list_revision=None, respect_lock=True
         )
         assert [(row.title, row.kind) for row in plan.puts] == [("Y", "hard")]
 
     def test_are_told_one_by_one(self):
         edits = [IndexedEdit(index=n, title="X") for n in (1, 2, 9)]
         thread = a_thread("A", "B", locked=["B"])
-        plan = plan_updates(thread, thread, edits, BY_AGENT, list_revision=None, respect_lock=True)
+        plan = plan_updates(thread, thread, edits, WISHES, BY_AGENT, list_revision=None, respect_lock=True)
         assert outcomes(plan) == [(1, "updated"), (2, "locked"), (9, "out_of_range")]
         assert done(plan) == ["A"]
 
@@ -370,7 +376,9 @@ class TestRemovals:
 
     def test_given_twice_count_once(self):
         thread = a_thread("A", "B")
-        plan = plan_removals(thread, thread, [1, 1, 2, 1], list_revision=None, respect_lock=True)
+        plan = plan_removals(
+            thread, thread, [1, 1, 2, 1], WISHES, BY_AGENT, list_revision=None, respect_lock=True
+        )
         assert (outcomes(plan), plan.removes) == ([(1, "removed"), (2, "removed")], ("A", "B"))
 
     def test_name_what_was_removed(self):

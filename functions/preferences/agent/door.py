@@ -46,6 +46,7 @@ class _Told(NamedTuple):
     thread: Thread | None = None
     retries: int = 0
     """Tries beyond the first, of reads and writes alike."""
+    suggested: int = 0
 
 
 def handler(event: object, context: object) -> Answer:
@@ -66,7 +67,7 @@ def handler(event: object, context: object) -> Answer:
             "internal_error",
             "the tool failed: call list_preferences to see what is stored before trying again",
         )
-    result, thread, retries = told
+    result, thread, retries, suggested = told
     error = None if result["ok"] else result["error"]["code"]
     outcomes = Counter(item["outcome"] for item in result.get("items", ()))
     milliseconds = round((time.perf_counter() - started) * 1000, 1)
@@ -86,6 +87,7 @@ def handler(event: object, context: object) -> Answer:
                 "Refused": error not in (None, "internal_error"),
                 "Faults": error == "internal_error",
                 "Retried": retries,
+                "Suggested": suggested,
             },
         ),
     )
@@ -110,7 +112,8 @@ def _told(call: ToolCall | None, context: object) -> _Told:
         return _refusal("invalid_arguments", str(refusal))
     repository = open_repository(lambda: _seconds_left(context))
     tools = PreferenceTools(thread_id, repository, user_id=user_id, agent_id=call.agent_id)
-    return _Told(tools.call(tool.name, arguments), tools.thread, repository.retries)
+    result = tools.call(tool.name, arguments)
+    return _Told(result, tools.thread, repository.retries, tools.suggested)
 
 
 def _may_go_without_user(identity: Mapping[str, object]) -> bool:

@@ -33,7 +33,7 @@ _PARAMETERS: dict[str, Json] = {
         "schema": {"type": "string", "pattern": f"^{THREAD_ID.pattern}$"},
     },
     "id": {
-        "description": "The `id` of a row, as the list shows it.",
+        "description": "The `id` of a row or a suggestion, as the list shows it.",
         "schema": {"type": "string", "minLength": 1},
     },
     "revision": {

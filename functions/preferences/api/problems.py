@@ -13,6 +13,7 @@ from preferences.errors import (
     PreconditionFailed,
     PreferencesError,
     RowConflict,
+    SuggestionNotFound,
     Unavailable,
 )
 
@@ -72,9 +73,10 @@ def refusal_response(refusal: PreferencesError) -> Response:
             members["current"] = views.row(thread, current)
         case RowConflict(rows=rows):
             members["conflicts"] = [{"id": row.id, "title": row.title, "reason": row.reason} for row in rows]
-        case OutcomeUnknown(thread=thread) if thread is not None:
+        case OutcomeUnknown(thread=thread) | SuggestionNotFound(thread=thread) if thread is not None:
             revision = thread.revision
             members["preferences"] = views.rows(thread)
+            members["suggestions"] = views.suggestions(thread)
             members["revision"] = revision
     return _response(status, refusal.code, detail, members, revision)
 

@@ -249,6 +249,38 @@ def _row_answer(request: Request, thread: Thread, counts: Mapping[str, int] | No
     return json_response(200, views.listing(thread), headers, revision=thread.revision, counts=counts)
 
 
+# -- suggestions ----------------------------------------------------------------------------------------
+
+
+@route("POST /threads/{thread_id}/suggestions/{id}/accept", {200: views.Listing}, refuses=(409,))
+def accept_suggestion(request: Request) -> Response:
+    """Do what a suggestion of the agent's shows, as a change of the user's own. A lock stays.
+
+    404 with the present list where it waits no longer: it was accepted or dismissed, a newer one has taken
+    its place, or its row has changed. 409 where the list has exactly this already, or is full; it goes on
+    waiting then.
+    """
+    thread = request.repository.accept_suggestion(request.thread_id, request.path("id"), request.caller)
+    return _listing(thread, counts={"Accepted": 1})
+
+
+@route("DELETE /threads/{thread_id}/suggestions/{id}", {200: views.Listing})
+def dismiss_suggestion(request: Request) -> Response:
+    """Turn a suggestion down: the agent can't leave the same one again. 200 also where it is gone."""
+    return _dismiss(request, request.path("id"))
+
+
+@route("DELETE /threads/{thread_id}/suggestions", {200: views.Listing})
+def dismiss_suggestions(request: Request) -> Response:
+    """Turn down all suggestions that wait."""
+    return _dismiss(request, None)
+
+
+def _dismiss(request: Request, suggestion_id: str | None) -> Response:
+    thread, count = request.repository.dismiss_suggestions(request.thread_id, request.caller, suggestion_id)
+    return _listing(thread, counts={"Dismissed": count})
+
+
 # -- history --------------------------------------------------------------------------------------------
 
 

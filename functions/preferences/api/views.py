@@ -4,7 +4,7 @@ from typing import Literal, NotRequired, cast
 
 from typing_extensions import TypedDict  # pydantic reads Python 3.11's own only with this one
 
-from preferences import render
+from preferences import model, render
 from preferences.model import SHOWN, Actor, Attributes, Entry, Kind, Preference, Report, RowChange, Thread
 
 
@@ -26,6 +26,31 @@ class Row(TypedDict):
     updated_at: str
 
 
+class Text(TypedDict):
+    """What a preference says."""
+
+    title: str
+    subtitle: str | None
+    kind: Kind
+
+
+class Suggestion(TypedDict):
+    """What the agent wished and was refused. It never changes: accepting it does what it shows."""
+
+    id: str
+    action: Literal["add", "edit", "remove"]
+    preference_id: str | None
+    """The row that is meant; null of an addition."""
+    before: Text | None
+    """The row as it stands; null of an addition."""
+    after: Text | None
+    """As it would be; null of a removal."""
+    reasoning: str | None
+    """The agent's own words: show them as a quotation, as plain text."""
+    agent: str | None
+    at: str
+
+
 class Listing(TypedDict):
     """The whole list of a thread, fresh from the write or the read that this answers."""
 
@@ -33,6 +58,8 @@ class Listing(TypedDict):
     revision: int
     """Of the thread: grows with every change, never goes back."""
     preferences: list[Row]
+    suggestions: list[Suggestion]
+    """What waits for the user, the oldest first."""
 
 
 class Addition(TypedDict):
@@ -171,7 +198,9 @@ class Problem(TypedDict):
     conflicts: NotRequired[list[ConflictingRow]]
     """With `undo_conflict` and `duplicate`: the rows that are in the way."""
     preferences: NotRequired[list[Row]]
-    """With `outcome_unknown`, when it could be read: the list as it stands."""
+    """The list as it is: with `outcome_unknown`, if it could be read, and for a suggestion that is gone"""
+    suggestions: NotRequired[list[Suggestion]]
+    """With `preferences`."""
     revision: NotRequired[int]
     """With `preferences`: the thread's."""
 
@@ -203,7 +232,35 @@ def rows(thread: Thread) -> list[Row]:
 
 
 def listing(thread: Thread) -> Listing:
-    return {"thread_id": thread.thread_id, "revision": thread.revision, "preferences": rows(thread)}
+    return {
+        "thread_id": thread.thread_id,
+        "revision": thread.revision,
+        "preferences": rows(thread),
+        "suggestions": suggestions(thread),
+    }
+
+
+def suggestions(thread: Thread) -> list[Suggestion]:
+    return [_suggestion(thread, wish) for wish in thread.live]
+
+
+def _suggestion(thread: Thread, wish: model.Suggestion) -> Suggestion:
+    row = thread.find(wish.target) if wish.target else None
+    return {
+        "id": wish.id,
+        "action": wish.action,
+        "preference_id": wish.target,
+        "before": _text(row.text) if row else None,
+        "after": _text(wish.text) if wish.text else None,
+        "reasoning": wish.reasoning,
+        "agent": wish.agent,
+        "at": wish.at,
+    }
+
+
+def _text(text: model.Text) -> Text:
+    title, subtitle, kind = text
+    return {"title": title, "subtitle": subtitle, "kind": kind}
 
 
 def listing_with_outcomes(thread: Thread, reports: tuple[Report, ...]) -> ListingWithOutcomes:

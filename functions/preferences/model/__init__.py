@@ -8,6 +8,8 @@ from preferences.model.preference import (
     MAX_PREFERENCES,
     MAX_REASONING,
     MAX_SUBTITLE,
+    MAX_SUGGESTION_REASONING,
+    MAX_SUGGESTIONS,
     MAX_TITLE,
     THREAD_ID,
     Actor,
@@ -24,15 +26,18 @@ from preferences.model.preference import (
     Position,
     Preference,
     Report,
+    Suggestion,
+    Text,
     Thread,
     is_thread_id,
     is_user_id,
+    live,
     new_id,
     new_write_id,
     reasoning,
     whole_number,
 )
-from preferences.model.text import one_line
+from preferences.model.text import folded, one_line, shorten
 from preferences.model.validation import parse
 
 __all__ = [
@@ -41,6 +46,8 @@ __all__ = [
     "MAX_PREFERENCES",
     "MAX_REASONING",
     "MAX_SUBTITLE",
+    "MAX_SUGGESTIONS",
+    "MAX_SUGGESTION_REASONING",
     "MAX_TITLE",
     "SHOWN",
     "THREAD_ID",
@@ -61,14 +68,19 @@ __all__ = [
     "Preference",
     "Report",
     "RowChange",
+    "Suggestion",
+    "Text",
     "Thread",
+    "folded",
     "is_thread_id",
     "is_user_id",
+    "live",
     "new_id",
     "new_write_id",
     "one_line",
     "parse",
     "reasoning",
+    "shorten",
     "strict_json",
     "whole_number",
 ]

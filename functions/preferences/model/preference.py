@@ -2,7 +2,7 @@
 
 import re
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Annotated, Any, Literal, TypedDict, TypeGuard, cast
 
@@ -21,12 +21,16 @@ MAX_SUBTITLE = 500
 MAX_REASONING = 1000
 MAX_CHARACTERS = 8000
 """Of all titles and subtitles of a thread: some 2,000 tokens, which a model reads in every turn."""
+MAX_SUGGESTIONS = 20
+MAX_SUGGESTION_REASONING = 300
 
 THREAD_ID = re.compile(r"(?!\.\.$)[0-9A-Za-z._:-]{2,100}")
 """Every thread id, at every door. No `#`, so that an id can't reach into another key; and not `..`, which
 browsers take out of a path, so that its owner could not reach it."""
 
 Kind = Literal["hard", "soft"]
+Text = tuple[str, str | None, Kind]
+"""Title, subtitle and kind."""
 Actor = Literal["agent", "user"]
 
 
@@ -88,7 +92,7 @@ class Preference(Frozen):
     updated_at: str
 
     @property
-    def text(self) -> tuple[str, str | None, Kind]:
+    def text(self) -> Text:
         """What makes two rows the same preference."""
         return self.title, self.subtitle, self.kind
 
@@ -96,6 +100,40 @@ class Preference(Frozen):
     def characters(self) -> int:
         """Code points of its texts, which MAX_CHARACTERS bounds."""
         return len(self.title) + len(self.subtitle or "")
+
+
+class Suggestion(Frozen):
+    """A wish of the agent's that waits for the user. It never changes: a newer wish gets an id of its own."""
+
+    id: str
+    action: Literal["add", "edit", "remove"]
+    target: str | None = None
+    """The id of the row that is meant; None of an addition."""
+    base: int = 0
+    """That row's `changed` when it was wished."""
+    text: Text | None = None
+    """As it would be; None of a removal."""
+    reasoning: str | None = None
+    agent: str | None = None
+    at: str
+
+
+def live(suggestions: Iterable[Suggestion], rows: Iterable[Preference]) -> tuple[Suggestion, ...]:
+    """Those that mean a row as it stands, or an addition that the list does not have: what accepting does is
+    what was shown."""
+    changed, texts = {}, set()
+    for row in rows:
+        changed[row.id] = row.changed
+        texts.add(row.text)
+    return tuple(
+        suggestion
+        for suggestion in suggestions
+        if (
+            suggestion.text not in texts
+            if suggestion.target is None
+            else changed.get(suggestion.target) == suggestion.base
+        )
+    )
 
 
 class Change(Frozen):
@@ -123,6 +161,10 @@ class Thread(Frozen):
     """The revision at which its former owner restored it. Each restoration begins a new generation, in which
     nothing of the one before is left. 0: never deleted."""
     preferences: tuple[Preference, ...] = ()
+    suggestions: tuple[Suggestion, ...] = ()
+    """The oldest first; also those that are outdated, until the next write."""
+    declined: str = ""
+    """Digests of what the user turned down, the oldest first, one after the other (`rules.suggestions`)."""
     last_change: Change | None = None
     recent: str = ""
     """Ids of the newest writes, at most MAX_RECENT, the oldest first, one after the other."""
@@ -137,6 +179,11 @@ class Thread(Frozen):
     def find(self, preference_id: str) -> Preference | None:
         position = self.positions.get(preference_id)
         return self.preferences[position - 1] if position else None
+
+    @cached_property
+    def live(self) -> tuple[Suggestion, ...]:
+        """The suggestions that can be accepted."""
+        return live(self.suggestions, self.preferences)
 
     def write_at(self, revision: int) -> str | None:
         """The id of the write that made a revision; None where `recent` does not tell."""
@@ -239,7 +286,7 @@ class Draft(Frozen):
     )
 
     @property
-    def text(self) -> tuple[str, str | None, Kind]:
+    def text(self) -> Text:
         return self.title, self.subtitle, self.kind
 
 
@@ -324,6 +371,8 @@ def _texts(value: object) -> Iterator[str]:
 Outcome = Literal[
     "recorded",
     "duplicate",
+    "suggested",
+    "declined",
     "updated",
     "unchanged",
     "removed",
@@ -346,6 +395,9 @@ class Report(Frozen):
     """The row that is meant; of a duplicate, the row that is there already."""
     position: int | None = None
     """The row's place in the list of the same answer; None where it is not there."""
+    suggestion: Literal["left", "not_first", "no_room", "outdated"] | None = None
+    """Whether what was refused waits for the user; if not, why: the call's first wish for the row stands,
+    MAX_SUGGESTIONS wait already, or the user has changed the row since. None: nothing was to be suggested."""
 
     def in_list(self, thread: Thread) -> "Report":
         """The same report, with the row as `thread` shows it."""

@@ -47,6 +47,7 @@ _TAG_FLAG = re.compile(
     "|\U000e0077\U000e006c\U000e0073)\U000e007f"
 )
 _BLANK = re.compile(f"[{_IGNORABLE}\u2800]")  # and the empty Braille pattern, a symbol by its category
+_END_MARKS = ".,;:! "
 _INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Cn", "Zs", "Zl", "Zp"})
 # Normalisation shortens a text at most to a quarter or so: what is longer than this cannot fit afterwards,
 # and is not worth the work.
@@ -83,6 +84,13 @@ def is_visible(text: str) -> bool:
 def one_line(text: str) -> str:
     """`text` without line breaks and control characters, each replaced by a space, whatever was stored."""
     return _CONTROLS.sub(" ", text)
+
+
+def folded(title: str) -> str:
+    """The form in which two titles are the same: without case, width, invisible characters, end marks."""
+    text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", title).casefold())
+    text = " ".join(_BLANK.sub("", text).split())
+    return text.rstrip(_END_MARKS) or text
 
 
 def shorten(text: str, limit: int) -> str:

@@ -14,6 +14,8 @@ def summary(entry: Entry) -> str:
     undo = entry.change.action == "undo"
     *deeds, last = _deeds(entry.rows, undo=undo)
     did = f"{', '.join(deeds)} and {last}" if deeds else last
+    if entry.change.action == "accept":
+        return f"{who} accepted the agent's suggestion: {did}"
     return f"{who} undid a change: {did}" if undo else f"{who} {did}"
 
 

@@ -6,6 +6,8 @@ revision      N
 renumbered    N
 revived       N   of a thread that was deleted once
 preferences   M   id → M of the row's fields, without its id; absent on a tombstone
+suggestions   M   id → M: action; target S and base N; fields M of title, subtitle, kind; reasoning, agent, at
+declined      S   digests of 22 characters, the oldest first: see rules.suggestions
 last_change   M
 recent        M   ids S: of the newest writes, the oldest first, 12 characters each;
                   ends N: the revision that the last of them made
@@ -16,7 +18,9 @@ expires_at    N   epoch seconds, the table's TTL attribute
 from collections.abc import Mapping
 from typing import Any
 
-from preferences.model import Change, Preference, Thread
+from pydantic import ValidationError
+
+from preferences.model import Change, Preference, Suggestion, Thread
 
 Item = Mapping[str, Mapping[str, Any]]
 """An item, or a map inside it, in DynamoDB's typed form: name → {"S": "…"}."""
@@ -61,6 +65,16 @@ def row_fields(row: Preference) -> dict[str, object]:
     return fields
 
 
+def suggestion_fields(suggestion: Suggestion) -> dict[str, object]:
+    """What is stored of a suggestion under its id: no nulls."""
+    fields = suggestion.model_dump(exclude={"id", "text"}, exclude_none=True)
+    if suggestion.text:
+        names = ("title", "subtitle", "kind")
+        given = zip(names, suggestion.text, strict=True)
+        fields["fields"] = {name: value for name, value in given if value is not None}
+    return fields
+
+
 def thread_item(thread: Thread) -> dict[str, dict[str, Any]]:
     """A registered thread as an item."""
     attributes = {
@@ -97,7 +111,7 @@ def read_head(thread_id: str, item: Item | None) -> Thread:
     """The same without its rows, which take nearly all of the time."""
     if item is None:
         return Thread(thread_id=thread_id)
-    attributes = {name: plain(value) for name, value in item.items() if name != "preferences"}
+    attributes = {name: plain(value) for name, value in item.items() if name not in _ROWS}
     change, recent = attributes.get("last_change"), attributes.get("recent", {})
     return Thread(
         thread_id=thread_id,
@@ -106,6 +120,7 @@ def read_head(thread_id: str, item: Item | None) -> Thread:
         revision=attributes["revision"],
         renumbered=attributes.get("renumbered", 0),
         revived=attributes.get("revived", 0),
+        declined=attributes.get("declined", ""),
         last_change=read_change(change) if change else None,
         recent=recent.get("ids", ""),
         recent_ends=recent.get("ends", 0),
@@ -113,12 +128,29 @@ def read_head(thread_id: str, item: Item | None) -> Thread:
 
 
 def with_rows(head: Thread, item: Item | None) -> Thread:
-    """Rows are read tolerantly: what an older version left out of one must not hide the others."""
+    """Rows are read tolerantly: what another version left out or added must not hide the others."""
     if item is None or "preferences" not in item:
         return head
+    waiting = plain(item["suggestions"]) if "suggestions" in item else {}
+    suggestions = filter(None, (_suggestion(wish, fields) for wish, fields in waiting.items()))
     rows = [_row(preference_id, fields) for preference_id, fields in plain(item["preferences"]).items()]
     rows.sort(key=lambda row: (row.rank, row.id))
-    return head.model_copy(update={"preferences": tuple(rows)})
+    oldest_first = sorted(suggestions, key=lambda suggestion: (suggestion.at, suggestion.id))
+    return head.model_copy(update={"preferences": tuple(rows), "suggestions": tuple(oldest_first)})
+
+
+_ROWS = ("preferences", "suggestions")
+
+
+def _suggestion(suggestion_id: str, stored: dict[str, Any]) -> Suggestion | None:
+    """None where it is one of a kind that this version does not know."""
+    fields = stored.pop("fields", None)
+    known = {name: value for name, value in stored.items() if name in Suggestion.model_fields}
+    try:
+        text = (fields["title"], fields.get("subtitle"), fields["kind"]) if fields else None
+        return Suggestion(**{**known, "id": suggestion_id, "text": text})
+    except (KeyError, TypeError, ValidationError):
+        return None
 
 
 # Worked out once: these are made for every row of every list.

@@ -35,6 +35,7 @@ from preferences.model import (
     IndexedEdit,
     Report,
     Thread,
+    live,
     new_id,
     new_write_id,
 )
@@ -42,7 +43,7 @@ from preferences.repository.answers import Step
 from preferences.repository.client import dynamodb_client, history_days, table_name
 from preferences.repository.expressions import Expressions
 from preferences.repository.history import History
-from preferences.repository.items import change_fields, key, row_fields, thread_item
+from preferences.repository.items import change_fields, key, row_fields, suggestion_fields, thread_item
 from preferences.repository.table import Authorize, Budget, ThreadTable, Write
 
 if TYPE_CHECKING:
@@ -61,6 +62,12 @@ class Written:
 
     thread: Thread
     reports: tuple[Report, ...] = ()
+    seen: int = 0
+    """The revision that the request met."""
+    committed: bool = True
+    """Whether it made a revision: what an agent asks for may need no write."""
+    suggested: int = 0
+    """How many suggestions it left that did not wait before."""
 
 
 def open_repository(seconds_left: Callable[[], float]) -> "PreferenceRepository":
@@ -166,7 +173,11 @@ class PreferenceRepository:
         """
         respect_lock = respect_lock or caller.actor == "agent"
         plan = partial(
-            rules.plan_updates, edits=updates, list_revision=list_revision, respect_lock=respect_lock
+            rules.plan_updates,
+            edits=updates,
+            ids=[new_id() for _ in updates],
+            list_revision=list_revision,
+            respect_lock=respect_lock,
         )
         return self._write(
             thread_id,
@@ -188,10 +199,18 @@ class PreferenceRepository:
         """Removals by position, as in `update_preferences`."""
         respect_lock = respect_lock or caller.actor == "agent"
         plan = partial(
-            rules.plan_removals, indices=indices, list_revision=list_revision, respect_lock=respect_lock
+            rules.plan_removals,
+            indices=indices,
+            ids=[new_id() for _ in indices],
+            list_revision=list_revision,
+            respect_lock=respect_lock,
         )
         return self._write(
-            thread_id, caller, "remove", lambda first, now, _: plan(first, now), respect_lock=respect_lock
+            thread_id,
+            caller,
+            "remove",
+            lambda first, now, stamp: plan(first, now, stamp=stamp),
+            respect_lock=respect_lock,
         )
 
     # -- the user alone: single rows by id, all locks, the order
@@ -246,6 +265,37 @@ class PreferenceRepository:
         _require_user(caller)
         return self._write(thread_id, caller, "reorder", lambda _, now, __: rules.plan_order(now, ids)).thread
 
+    # -- suggestions: the user alone
+
+    def accept_suggestion(self, thread_id: str, suggestion_id: str, caller: Caller) -> Thread:
+        """Does what the suggestion shows, as the user's own change; a lock stays.
+
+        Raises SuggestionNotFound where it waits no longer, Duplicate and ListFull; then it goes on waiting.
+        """
+        _require_user(caller)
+        row_id = new_id()
+        return self._write(
+            thread_id,
+            caller,
+            "accept",
+            lambda _, now, stamp: rules.plan_acceptance(now, suggestion_id, row_id, stamp),
+        ).thread
+
+    def dismiss_suggestions(
+        self, thread_id: str, caller: Caller, suggestion_id: str | None = None
+    ) -> tuple[Thread, int]:
+        """(the list, how many were dismissed): one suggestion, or all that wait. May be done again."""
+        _require_user(caller)
+        count = 0
+
+        def plan(_: Thread, now: Thread, __: rules.Stamp) -> rules.Plan:
+            nonlocal count
+            plan = rules.plan_dismissal(now, suggestion_id)
+            count = len(plan.dismissed)
+            return plan
+
+        return self._write(thread_id, caller, "dismiss", plan).thread, count
+
     # -- what was done
 
     @property
@@ -295,14 +345,17 @@ class PreferenceRepository:
         conflicts = 0
         while True:
             change = _change(caller, action)
-            plan = planner(first, now, rules.Stamp(now.revision + 1, caller.actor, change.at))
+            stamp = rules.Stamp(now.revision + 1, caller.actor, change.at, caller.who, caller.reasoning)
+            plan = planner(first, now, stamp)
             if plan.changes_nothing and caller.actor == "agent":
-                return _written(now, plan)
+                return _written(now, now, plan, committed=False)
+            if plan.reasoning is not None:
+                change = change.model_copy(update={"reasoning": plan.reasoning})
             write = _conditional_write(now, plan, change, caller.owner, respect_lock)
             step, present = self._table.write(write, budget)
             if step is Step.DONE:
                 ends = plan.generation == "ends"
-                return _written(present if ends else authorize(present, caller), plan)
+                return _written(now, present if ends else authorize(present, caller), plan)
             if step is Step.UNKNOWN:
                 raise OutcomeUnknown(_shown(present, caller, authorize))
             conflicts += 1
@@ -355,21 +408,41 @@ def _conditional_write(
             write.put("owner", user)
             write.put("revived", revision)
             write.put("preferences", {row.id: row_fields(row) for row in plan.puts})
-            write.remove("deleted_by", "expires_at")
+            write.remove("deleted_by", "expires_at", "suggestions", "declined")
         case "ends":
             write.put("deleted_by", user)
             write.put("expires_at", int(time.time()) + (history_days() + 1) * 86400)
-            write.remove("owner", "preferences", "renumbered")
+            write.remove("owner", "preferences", "renumbered", "suggestions", "declined")
         case "goes on":
             for row in plan.puts:
                 write.put_row(row.id, row_fields(row))
             for preference_id in plan.removes:
                 write.remove_row(preference_id)
+            _put_what_waits(write, now, plan, change)
     return Write(now.thread_id, change.id, now.revision, write.update() | {"Key": key(now.thread_id)})
 
 
-def _written(thread: Thread, plan: rules.Plan) -> Written:
-    return Written(thread, tuple(report.in_list(thread) for report in plan.reports))
+def _put_what_waits(write: Expressions, now: Thread, plan: rules.Plan, change: Change) -> None:
+    """Suggestions but for those that the write makes outdated, and what the user has turned down."""
+    rows = plan.rows_after(now)
+    waiting = live(now.suggestions if plan.suggestions is None else plan.suggestions, rows)
+    if not waiting and now.suggestions:
+        write.remove("suggestions")
+    elif waiting != now.suggestions:
+        write.put("suggestions", {wish.id: suggestion_fields(wish) for wish in waiting})
+    if change.actor == "user" and (declined := rules.declined_after(now, plan, rows)) != now.declined:
+        write.put("declined", declined)
+
+
+def _written(now: Thread, present: Thread, plan: rules.Plan, *, committed: bool = True) -> Written:
+    known = {wish.id for wish in now.suggestions}
+    return Written(
+        present,
+        tuple(report.in_list(present) for report in plan.reports),
+        now.revision,
+        committed,
+        sum(wish.id not in known for wish in plan.suggestions or ()),
+    )
 
 
 def _shown(present: Thread, caller: Caller, authorize: Authorize) -> Thread | None:

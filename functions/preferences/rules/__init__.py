@@ -1,18 +1,20 @@
-"""What a request does to a thread: `plans`. What a write did, and how to undo it: `history`.
+"""`plans`: what a request does to a thread. `suggestions`: what waits for the user, or was turned down.
+`history`: what a write did, and how to undo it.
 
 Pure: no clock, no table, no chance.
 """
 
 from preferences.rules.history import belongs, entry_of, plan_undo
+from preferences.rules.plan import Plan, Stamp
 from preferences.rules.plans import (
     IfMatch,
-    Plan,
-    Stamp,
     authorize,
     authorize_registration,
     edited,
+    plan_acceptance,
     plan_additions,
     plan_deletion,
+    plan_dismissal,
     plan_edit,
     plan_locks,
     plan_order,
@@ -21,6 +23,7 @@ from preferences.rules.plans import (
     plan_removals,
     plan_updates,
 )
+from preferences.rules.suggestions import declined_after
 
 __all__ = [
     "IfMatch",
@@ -29,10 +32,13 @@ __all__ = [
     "authorize",
     "authorize_registration",
     "belongs",
+    "declined_after",
     "edited",
     "entry_of",
+    "plan_acceptance",
     "plan_additions",
     "plan_deletion",
+    "plan_dismissal",
     "plan_edit",
     "plan_locks",
     "plan_order",

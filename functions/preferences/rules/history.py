@@ -14,7 +14,8 @@ from preferences.model import (
     Thread,
     one_line,
 )
-from preferences.rules.plans import Plan, Stamp, check_bounds, conflicting, edited
+from preferences.rules.plan import Plan, Stamp
+from preferences.rules.plans import check_bounds, conflicting, edited
 
 
 def entry_of(old: Thread, new: Thread) -> Entry | None:

@@ -9,8 +9,7 @@ slips to another row, however often the request is planned again.
 """
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
 
 from preferences.errors import (
     ConflictingRow,
@@ -20,13 +19,13 @@ from preferences.errors import (
     ListFull,
     PreconditionFailed,
     PreferenceNotFound,
+    SuggestionNotFound,
     ThreadNotFound,
     ThreadTaken,
 )
 from preferences.model import (
     MAX_CHARACTERS,
     MAX_PREFERENCES,
-    Actor,
     Caller,
     Draft,
     Fields,
@@ -34,42 +33,15 @@ from preferences.model import (
     Outcome,
     Preference,
     Report,
+    Suggestion,
     Thread,
+    folded,
 )
+from preferences.rules.plan import Plan, Stamp
+from preferences.rules.suggestions import Left, Wishes, dismissal
 
 IfMatch = int | Collection[int] | None
 """The revisions of a row that a write may meet. None: any."""
-
-
-@dataclass(frozen=True, slots=True)
-class Stamp:
-    """What a write leaves on the rows that it touches: its revision, by whom, and when (ISO 8601, UTC)."""
-
-    revision: int
-    actor: Actor
-    at: str
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """Rows as they shall stand, ids of rows to remove, and what to report of each element of the request."""
-
-    puts: tuple[Preference, ...] = ()
-    removes: tuple[str, ...] = ()
-    reports: tuple[Report, ...] = ()
-    generation: Literal["goes on", "begins", "ends"] = "goes on"
-    """Whether the write registers or restores the thread (`begins`), or deletes it (`ends`)."""
-
-    @property
-    def changes_nothing(self) -> bool:
-        return not self.puts and not self.removes and self.generation == "goes on"
-
-    def renumbers(self, now: Thread) -> bool:
-        """Whether a row that stays gets another position."""
-        rows = {row.id: row for row in now.preferences} | {row.id: row for row in self.puts}
-        staying = [row for row in rows.values() if row.id not in self.removes]
-        staying.sort(key=lambda row: (row.rank, row.id))
-        return any(now.positions.get(row.id, n) != n for n, row in enumerate(staying, 1))
 
 
 def authorize(thread: Thread, caller: Caller) -> Thread:
@@ -211,31 +183,42 @@ def _row(now: Thread, preference_id: str, if_match: IfMatch) -> Preference:
 def plan_additions(now: Thread, drafts: Sequence[Draft], ids: Sequence[str], stamp: Stamp) -> Plan:
     """New rows at the end, unlocked, under the given ids. An exact repeat is a duplicate, and not stored.
 
-    Raises ListFull when not all of them fit: then none is added.
+    An agent's addition is only a suggestion, under the given id, where the user locked a row of that title or
+    turned the title down. Raises ListFull when not all of the others fit: then none is added, nor suggested.
     """
     known = {row.text: row.id for row in reversed(now.preferences)}
     # Ranks are never used twice, so that a removed row can come back to where it was: each revision owns
     # the hundred ranks from a hundred times itself on.
     last = now.preferences[-1].rank if now.preferences else 0
     rank = max(last + 1, stamp.revision * MAX_PREFERENCES)
+    wishes = Wishes(now, stamp)
     puts: list[Preference] = []
     reports: list[Report] = []
-    for draft, preference_id in zip(drafts, ids, strict=True):
-        outcome: Outcome = "duplicate"
-        if draft.text not in known:
-            outcome = "recorded"
-            puts.append(_new_row(draft, preference_id, rank + len(puts), stamp))
-            known[draft.text] = preference_id
-        reports.append(Report(outcome=outcome, title=draft.title, id=known[draft.text]))
+    for draft, new_id in zip(drafts, ids, strict=True):
+        if draft.text in known:
+            reports.append(Report(outcome="duplicate", title=draft.title, id=known[draft.text]))
+        elif stamp.actor == "agent" and wishes.stand_against(draft.title):
+            left = wishes.leave(new_id, None, draft.text)
+            reports.append(_not_done(left, Report(outcome="suggested", title=draft.title)))
+        else:
+            puts.append(_new_row(draft, new_id, rank + len(puts), stamp))
+            known[draft.text] = new_id
+            reports.append(Report(outcome="recorded", title=draft.title, id=new_id))
     check_bounds(now, [*now.preferences, *puts], "none was recorded: remove some first, or record fewer")
     begins = bool(puts) and now.revision == 0
-    return Plan(puts=tuple(puts), reports=tuple(reports), generation="begins" if begins else "goes on")
+    return Plan(
+        puts=tuple(puts),
+        reports=tuple(reports),
+        generation="begins" if begins else "goes on",
+        suggestions=wishes.suggestions,
+    )
 
 
 def plan_updates(
     first: Thread,
     now: Thread,
     edits: Sequence[IndexedEdit],
+    ids: Sequence[str],
     stamp: Stamp,
     *,
     list_revision: int | None,
@@ -243,48 +226,102 @@ def plan_updates(
 ) -> Plan:
     """Each edit on the row that its position meant in `first`, or on what an edit before it made of it.
 
-    Raises ListFull when the list would grow beyond its bound: then none is changed.
+    An edit that a lock stands against is left as a suggestion, under the given id, and so is a title that the
+    user turned down. Raises ListFull when the list would grow beyond its bound: then none is changed.
     """
     rows = {row.id: row for row in now.preferences}
+    wishes = Wishes(now, stamp)
     puts: dict[str, Preference] = {}
     reports: list[Report] = []
-    for edit in edits:
-        target = _target(first, now, edit.index, list_revision, respect_lock)
+    for edit, suggestion_id in zip(edits, ids, strict=False):
+        target = _target(first, now, edit.index, list_revision)
         if isinstance(target, Report):
             reports.append(target)
             continue
-        row = rows[target.id]
+        row, changed_by_user = rows[target.row.id], target.changed_by_user
         new = edited(row, edit.fields, stamp)
-        if new == row:
+        locked = respect_lock and row.locked
+        if new == row and (locked or not changed_by_user):
             reports.append(_report("unchanged", edit.index, row))
+        elif changed_by_user:
+            reports.append(_changed_by_user(edit.index, row, locked=locked))
+        elif locked:
+            left = wishes.leave(suggestion_id, row, new.text)
+            reports.append(_not_done(left, _report("locked", edit.index, row)))
         elif new.text != row.text and (twin := _twin(new, rows.values())):
             reports.append(_report("duplicate", edit.index, twin))
+        elif stamp.actor == "agent" and _retitles(row, new) and wishes.stand_against(new.title):
+            left = wishes.leave(suggestion_id, row, new.text)
+            reports.append(_not_done(left, _report("suggested", edit.index, row)))
         else:
             rows[new.id] = puts[new.id] = new
             reports.append(_report("updated", edit.index, new))
     check_bounds(now, rows.values(), "none was changed: remove or shorten some first")
-    return Plan(puts=tuple(puts.values()), reports=tuple(reports))
+    return Plan(puts=tuple(puts.values()), reports=tuple(reports), suggestions=wishes.suggestions)
 
 
 def plan_removals(
     first: Thread,
     now: Thread,
-    indices: Iterable[int],
+    indices: Sequence[int],
+    ids: Sequence[str],
+    stamp: Stamp,
     *,
     list_revision: int | None,
     respect_lock: bool,
 ) -> Plan:
-    """The rows that the positions meant in `first`; a position that is given twice counts once."""
+    """The rows that the positions meant in `first`; a position that is given twice counts once.
+
+    A removal that a lock stands against is left as a suggestion, under the given id.
+    """
+    wishes = Wishes(now, stamp)
     removes: list[str] = []
     reports: list[Report] = []
-    for index in dict.fromkeys(indices):
-        target = _target(first, now, index, list_revision, respect_lock)
+    for index, suggestion_id in zip(dict.fromkeys(indices), ids, strict=False):
+        target = _target(first, now, index, list_revision)
         if isinstance(target, Report):
             reports.append(target)
             continue
-        removes.append(target.id)
-        reports.append(_report("removed", index, target))
-    return Plan(removes=tuple(removes), reports=tuple(reports))
+        row, locked = target.row, respect_lock and target.row.locked
+        if target.changed_by_user:
+            reports.append(_changed_by_user(index, row, locked=locked))
+        elif locked:
+            left = wishes.leave(suggestion_id, row, None)
+            reports.append(_not_done(left, _report("locked", index, row)))
+        else:
+            removes.append(row.id)
+            reports.append(_report("removed", index, row))
+    return Plan(removes=tuple(removes), reports=tuple(reports), suggestions=wishes.suggestions)
+
+
+# -- suggestions: the user alone
+
+
+def plan_acceptance(now: Thread, suggestion_id: str, new_id: str, stamp: Stamp) -> Plan:
+    """What the suggestion shows, as the user's own edit, removal or addition; a lock stays.
+
+    Raises SuggestionNotFound where it is gone or outdated, Duplicate and ListFull.
+    """
+    wish = next((wish for wish in now.live if wish.id == suggestion_id), None)
+    if wish is None:
+        raise SuggestionNotFound(now)
+    match wish:
+        case Suggestion(target=str(target), text=None):
+            plan = plan_removal(now, target)
+        case Suggestion(target=str(target), text=(title, subtitle, kind)):
+            plan = plan_edit(now, target, {"title": title, "subtitle": subtitle, "kind": kind}, stamp)
+        case Suggestion(text=(title, subtitle, kind)):
+            draft = Draft.model_construct(title=title, subtitle=subtitle, kind=kind)
+            plan = plan_additions(now, [draft], [new_id], stamp)
+    waiting = tuple(other for other in now.live if other is not wish)
+    return replace(plan, suggestions=waiting, reasoning=wish.reasoning)
+
+
+def plan_dismissal(now: Thread, suggestion_id: str | None) -> Plan:
+    """A suggestion turned down, or all that wait. One that is gone is dismissed already."""
+    going = [wish for wish in now.live if suggestion_id in (None, wish.id)]
+    waiting = tuple(wish for wish in now.live if wish not in going)
+    return Plan(suggestions=waiting, dismissed=tuple(dismissal(now, wish) for wish in going))
 
 
 def _new_row(draft: Draft, preference_id: str, rank: int, stamp: Stamp) -> Preference:
@@ -310,10 +347,17 @@ def _twin(row: Preference, rows: Iterable[Preference]) -> Preference | None:
     return next((other for other in rows if other.id != row.id and other.text == row.text), None)
 
 
-def _target(
-    first: Thread, now: Thread, index: int, list_revision: int | None, respect_lock: bool
-) -> Report | Preference:
-    """The row that a position means, as it stands now; or a report of why nothing may be done to it.
+@dataclass(frozen=True, slots=True)
+class _Target:
+    """The row that a position means, as it stands now."""
+
+    row: Preference
+    changed_by_user: bool
+    """Since the list that the caller saw."""
+
+
+def _target(first: Thread, now: Thread, index: int, list_revision: int | None) -> Report | _Target:
+    """The row that a position means; or a report of why there is none.
 
     `list_revision` is the revision of the list that the caller saw. Without it, the caller is taken to
     have seen `first`.
@@ -327,11 +371,28 @@ def _target(
     row = now.find(meant.id)
     if row is None:  # removed since
         return _report("out_of_range", index, meant)
-    if respect_lock and row.locked:
-        return _report("locked", index, row)
-    if row.user_changed > seen:
-        return _report("changed_by_user", index, row)
-    return row
+    return _Target(row, row.user_changed > seen)
+
+
+def _retitles(row: Preference, new: Preference) -> bool:
+    return new.title != row.title and folded(new.title) != folded(row.title)
+
+
+def _changed_by_user(index: int, row: Preference, *, locked: bool) -> Report:
+    """The wish was for another text, so nothing of it is left as a suggestion."""
+    if locked:
+        return _report("locked", index, row).model_copy(update={"suggestion": "outdated"})
+    return _report("changed_by_user", index, row)
+
+
+def _not_done(left: Left | None, report: Report) -> Report:
+    """`report` of what the user's will stands against, with what became of the wish."""
+    if left is None:
+        return report
+    if left == "declined":
+        return report.model_copy(update={"outcome": "declined"})
+    outcome = report.outcome if left == "left" else "locked"
+    return report.model_copy(update={"outcome": outcome, "suggestion": left})
 
 
 def _report(outcome: Outcome, index: int | None, row: Preference) -> Report:

@@ -1,0 +1,155 @@
+"""What an agent wished and was refused waits for the user; what the user turned down is remembered.
+
+A digest is 16 bytes of SHA-256 over the thread's id, a kind and a text, as 22 URL-safe characters. So a text
+does not stay after the user has removed it, though a short one can be guessed. There are digests of
+
+    title    a title that left the list by the user's hand
+    add      a suggested addition that the user dismissed, by its title
+    edit     a suggested edit that the user dismissed: the first half by its row, the second by the text
+    remove   a suggested removal that the user dismissed: the first half by its row
+"""
+
+import base64
+import hashlib
+import json
+from collections.abc import Collection, Iterator
+from functools import cached_property
+from typing import Literal
+
+from preferences.model import (
+    MAX_SUGGESTION_REASONING,
+    MAX_SUGGESTIONS,
+    Preference,
+    Suggestion,
+    Text,
+    Thread,
+    folded,
+    shorten,
+)
+from preferences.rules.plan import Plan, Stamp
+
+MAX_DECLINED = 200
+LENGTH = 22
+"""Characters of a digest."""
+_HALF = LENGTH // 2
+
+Left = Literal["left", "declined", "not_first", "no_room"]
+
+
+class Wishes:
+    """What one call of an agent wishes against the user's will, on top of what waits already."""
+
+    def __init__(self, now: Thread, stamp: Stamp) -> None:
+        self._now = now
+        self._stamp = stamp
+        self._waiting = {_place(suggestion): suggestion for suggestion in now.live}
+        self._places_of_this_call: set[str] = set()
+        self._declined = frozenset(_digests(now.declined))
+
+    @property
+    def suggestions(self) -> tuple[Suggestion, ...] | None:
+        """All that wait after the call; None where the call leaves none that is new."""
+        waiting = tuple(self._waiting.values())
+        return None if {wish.id for wish in waiting} == {wish.id for wish in self._now.live} else waiting
+
+    def stand_against(self, title: str) -> bool:
+        """Whether the user locked a row of that title, turned the title down, or dismissed its addition."""
+        if not self._locked_titles and not self._declined:
+            return False
+        same = folded(title)
+        return same in self._locked_titles or any(
+            _digest(self._now, kind, same) in self._declined for kind in ("title", "add")
+        )
+
+    @cached_property
+    def _locked_titles(self) -> frozenset[str]:
+        return frozenset(folded(row.title) for row in self._now.preferences if row.locked)
+
+    def leave(self, suggestion_id: str, row: Preference | None, text: Text | None) -> Left | None:
+        """Leaves an agent's wish for the user, and says whether it waits. Of a user there are none.
+
+        Of `row` it is an edit, or a removal where there is no `text`; without a row, an addition.
+
+        A newer wish for the same row, or for an addition of the same title, takes the place of an older one
+        under its own id; within a call the first stands.
+        """
+        if self._stamp.actor == "user":
+            return None
+        wish = Suggestion(
+            id=suggestion_id,
+            action="add" if row is None else "edit" if text else "remove",
+            target=row.id if row else None,
+            base=row.changed if row else 0,
+            text=text,
+            reasoning=shorten(self._stamp.reasoning or "", MAX_SUGGESTION_REASONING) or None,
+            agent=self._stamp.who,
+            at=self._stamp.at,
+        )
+        if dismissal(self._now, wish) in self._declined:
+            return "declined"
+        place = _place(wish)
+        known = self._waiting.get(place)
+        waits_already = known is not None and (known.action, known.text) == (wish.action, wish.text)
+        if not waits_already and place in self._places_of_this_call:
+            return "not_first"
+        if known is None and len(self._waiting) >= MAX_SUGGESTIONS:
+            return "no_room"
+        self._places_of_this_call.add(place)
+        if not waits_already:
+            self._waiting[place] = wish
+        return "left"
+
+
+def dismissal(thread: Thread, suggestion: Suggestion) -> str:
+    """The digest that keeps a suggestion from being left again once the user has dismissed it."""
+    title = folded(suggestion.text[0]) if suggestion.text else ""
+    if suggestion.target is None:
+        return _digest(thread, "add", title)
+    what = _digest(thread, suggestion.action, suggestion.target, *(suggestion.text or ()))
+    return _row(thread, suggestion.target) + what[:_HALF]
+
+
+def declined_after(now: Thread, plan: Plan, rows: Collection[Preference]) -> str:
+    """`declined` after a write of the user's that leaves these rows.
+
+    Titles that left the list join, titles that came into it leave, whichever way they did. To unlock a row
+    forgets what was dismissed of it.
+    """
+    before, after = ({row.title for row in group} for group in (now.preferences, rows))
+    unlocked = [row for row in plan.puts if not row.locked and (was := now.find(row.id)) and was.locked]
+    if before == after and not unlocked and not plan.dismissed:
+        return now.declined
+    present = {folded(title) for title in after}
+    gone = {folded(title) for title in before - after} - present
+    came = {folded(title) for title in after - before}
+    over = {_digest(now, kind, title) for title in came for kind in ("title", "add")}
+    over |= {_digest(now, "add", folded(row.title)) for row in unlocked}
+    rows_over = {_row(now, row.id) for row in unlocked}
+    joining = [*plan.dismissed, *(_digest(now, "title", title) for title in sorted(gone))]
+    kept = [
+        known
+        for known in _digests(now.declined)
+        if known not in over and known[:_HALF] not in rows_over and known not in joining
+    ]
+    return "".join([*kept, *joining][-MAX_DECLINED:])
+
+
+def _place(suggestion: Suggestion) -> str:
+    """What at most one suggestion waits for: a row, or an addition of a title."""
+    if suggestion.target is None and suggestion.text is not None:
+        return f"title {folded(suggestion.text[0])}"
+    return f"row {suggestion.target}"
+
+
+def _digests(declined: str) -> Iterator[str]:
+    for start in range(0, len(declined), LENGTH):
+        yield declined[start : start + LENGTH]
+
+
+def _row(thread: Thread, preference_id: str) -> str:
+    return _digest(thread, "row", preference_id)[:_HALF]
+
+
+def _digest(thread: Thread, *parts: str | None) -> str:
+    text = json.dumps([thread.thread_id, *parts])
+    return base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()[:16]).decode()[:LENGTH]
