@@ -1,5 +1,6 @@
 """Reads template.yaml, so that what runs here and in tests is what would be deployed."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,6 +9,10 @@ from typing import Any
 import yaml
 
 TEMPLATE = Path(__file__).parent.parent / "template.yaml"
+AGENT_TEMPLATE = TEMPLATE.with_name("agent.yaml")
+
+STACK_NAME = "preferences"
+"""What `AWS::StackName` stands for here."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +49,7 @@ _ABSENT = _Absent()
 
 
 class _Loader(yaml.CSafeLoader):
-    """In C, which every wheel of PyYAML brings: the template has 250 KB, and tests read it often."""
+    """In C, which every wheel of PyYAML brings: tests read the templates often."""
 
 
 def _short_tag(loader: _Loader, suffix: str, node: yaml.Node) -> dict[str, Any]:
@@ -65,17 +70,39 @@ def _short_tag(loader: _Loader, suffix: str, node: yaml.Node) -> dict[str, Any]:
 _Loader.add_multi_constructor("!", _short_tag)
 
 
-def _called(uri: Any) -> str:
-    """The logical id of the function that a route calls, by its alias or not."""
-    _, variables = uri["Fn::Sub"]
-    _, _, function = variables["Door"]["Fn::If"]
-    return str(function["Fn::GetAtt"][0])
+def _called(uri: dict[str, str]) -> str:
+    """The logical id of the function that a route calls."""
+    (name,) = re.findall(r"\$\{(\w+)\.Arn\}", uri["Fn::Sub"])
+    return str(name)
+
+
+def _parameter(name: str, declared: Mapping[str, Any], given: str | None) -> Any:
+    """The parameter's value. Raises ValueError where CloudFormation would refuse the one that is given."""
+    value: Any = declared["Default"] if given is None else given
+    items: list[Any] = [value]
+    if declared["Type"] == "CommaDelimitedList":
+        items = [part.strip() for part in str(value).split(",")] if value else []
+        value = items
+    elif declared["Type"] == "Number":
+        value = int(value)
+        if value < declared.get("MinValue", value) or value > declared.get("MaxValue", value):
+            raise ValueError(f"{name}: {value} is out of bounds")
+    pattern = declared.get("AllowedPattern")
+    allowed = [str(one) for one in declared.get("AllowedValues", [])]
+    for item in items:
+        if pattern and not re.fullmatch(pattern, str(item)):
+            reason = declared.get("ConstraintDescription", f"must match {pattern}")
+            raise ValueError(f"{name}: {str(item)!r} {reason}")
+        if allowed and str(item) not in allowed:
+            raise ValueError(f"{name}: {str(item)!r} must be one of {', '.join(allowed)}")
+    return value
 
 
 class Template:
     """The template as written (`raw`), and what of it has a meaning without a cloud.
 
-    `parameters` override the defaults; `references` say what a `Ref` to a resource stands for here.
+    `parameters` override the defaults; `references` say what a `Ref` to a resource stands for here. Raises
+    ValueError for a parameter that the template does not have, or a value that it does not allow.
     """
 
     def __init__(
@@ -90,19 +117,15 @@ class Template:
         declared: dict[str, dict[str, Any]] = self.raw.get("Parameters", {})
         if unknown := set(parameters or {}) - set(declared):
             raise ValueError(f"the template has no parameter {', '.join(sorted(unknown))}")
-        self._references: dict[str, Any] = {"AWS::NoValue": _ABSENT, **(references or {})}
+        self._references: dict[str, Any] = {
+            "AWS::NoValue": _ABSENT,
+            "AWS::StackName": STACK_NAME,
+            **(references or {}),
+        }
         for name, parameter in declared.items():
-            if name in (parameters or {}):
-                value: Any = (parameters or {})[name]
-            elif "Default" in parameter:
-                value = parameter["Default"]
-            else:
-                continue
-            if parameter["Type"] == "CommaDelimitedList":
-                value = [part.strip() for part in str(value).split(",")] if value else []
-            elif parameter["Type"] == "Number":
-                value = int(value)
-            self._references[name] = value
+            given = (parameters or {}).get(name)
+            if given is not None or "Default" in parameter:
+                self._references[name] = _parameter(name, parameter, given)
 
     def of_type(self, kind: str) -> dict[str, dict[str, Any]]:
         """The resources of one type, by logical id."""
@@ -183,13 +206,12 @@ class Template:
     def routes(self) -> list[Route]:
         """The HTTP API's routes, as written."""
         _, api = self.the("AWS::Serverless::HttpApi")
-        default: list[Any] = [{api["Auth"]["DefaultAuthorizer"]: []}]
         return [
             Route(
                 method.upper(),
                 path,
                 _called(operation["x-amazon-apigateway-integration"]["uri"]),
-                operation.get("security", default) != [{"NONE": []}],
+                bool(operation.get("security")),
             )
             for path, operations in api["DefinitionBody"]["paths"].items()
             for method, operation in operations.items()

@@ -60,14 +60,14 @@ def main() -> int:
             endpoint = next((os.environ[name] for name in ENDPOINTS if os.environ.get(name)), None)
             table_name = os.environ.get("TABLE_NAME") or "preferences"
             parameters = dict(options.parameter)
+            log_level = os.environ.get("POWERTOOLS_LOG_LEVEL", "WARNING")
             try:
                 template = Template(parameters=parameters, references={"Table": table_name})
             except ValueError as unknown:
                 raise CannotStart(unknown) from None
             _set_environment(template, endpoint)
-            if "LogLevel" not in parameters:
-                # Every request writes a line at INFO, and a page asks every few seconds.
-                os.environ["POWERTOOLS_LOG_LEVEL"] = "WARNING"
+            # Every request writes a line at INFO, and a page asks every few seconds.
+            os.environ["POWERTOOLS_LOG_LEVEL"] = log_level
             if endpoint is None:
                 stack.enter_context(embedded_engine())
             create_table(boto3.client("dynamodb"), template, table_name)

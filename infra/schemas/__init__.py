@@ -9,7 +9,7 @@ from pathlib import Path
 from infra.schemas import tools
 from infra.schemas.json_text import pretty
 from infra.schemas.template import filled
-from infra.template import TEMPLATE
+from infra.template import AGENT_TEMPLATE
 from preferences.api.openapi import document_text
 
 INFRA = Path(__file__).parent.parent
@@ -24,5 +24,5 @@ def rendered() -> Mapping[Path, str]:
         INFRA / "tools" / "openapi.json": pretty(tools.openapi()),
         INFRA / "tools" / "gateway.json": pretty(tools.gateway()),
         INFRA / "tools" / "converse.json": pretty(tools.converse()),
-        TEMPLATE: filled(TEMPLATE.read_text("utf-8"), INSTRUCTION.read_text("utf-8")),
+        AGENT_TEMPLATE: filled(AGENT_TEMPLATE.read_text("utf-8"), INSTRUCTION.read_text("utf-8")),
     }

@@ -1,4 +1,4 @@
-"""Fills in the parts of template.yaml that repeat what the code and the instruction say.
+"""Fills in the parts of agent.yaml that repeat what the code and the instruction say.
 
 CloudFormation takes an agent's tools and instruction inline only (or from a bucket, which would have to
 exist first), so they are copied to where they are needed, between two comments:

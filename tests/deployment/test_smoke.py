@@ -2,11 +2,11 @@
 
 import json
 import subprocess
+import tomllib
 
 import pytest
 
-from infra import smoke
-from infra.page_url import change
+from infra import outputs, smoke
 from tests.stack import ROOT, start_stack, stop_stack
 
 
@@ -72,51 +72,79 @@ class TestTheStory:
 
 
 class TestThePagesAddress:
-    def outputs(self, **values):
-        return json.dumps([{"OutputKey": key, "OutputValue": value} for key, value in values.items()])
-
     def test_is_told_to_a_user_pool_that_does_not_know_it(self):
         url = "https://abc.execute-api.eu-west-1.amazonaws.com"
-        assert change(self.outputs(ApiUrl=url, SignInReturn="nowhere yet")) == f"PageUrl={url}"
+        assert outputs.change({"ApiUrl": url, "SignInReturn": "nowhere yet"}) == f"PageUrl={url}"
 
     def test_is_left_alone_where_it_is_known_or_nobodys_business(self):
         url = "https://abc.execute-api.eu-west-1.amazonaws.com"
-        assert change(self.outputs(ApiUrl=url, SignInReturn=url)) == ""
-        assert change(self.outputs(ApiUrl=url)) == ""
+        assert outputs.change({"ApiUrl": url, "SignInReturn": url}) == ""
+        assert outputs.change({"ApiUrl": url}) == ""
+
+
+def as_sam_prints(**values) -> str:
+    return json.dumps([{"OutputKey": key, "OutputValue": value} for key, value in values.items()])
+
+
+@pytest.fixture
+def make(tmp_path):
+    """make(target, outputs, …) runs a target with a SAM CLI that only notes what it is asked for."""
+
+    def make(target, outputs, *arguments):
+        notes, answer, sam = (tmp_path / name for name in ("notes", "outputs.json", "sam"))
+        answer.write_text(outputs)
+        sam.write_text(f'#!/bin/sh\necho "$*" >> {notes}\n[ "$1" = list ] && cat {answer} || true\n')
+        sam.chmod(0o755)
+        notes.write_text("")
+        command = ["make", "--silent", "--old-file", "build", target, f"SAM={sam}", *arguments]
+        subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+        return notes.read_text().splitlines()
+
+    return make
 
 
 class TestMakeDeploy:
-    """With a SAM CLI that only notes what it is asked for."""
-
-    @pytest.fixture
-    def deploy(self, tmp_path):
-        def deploy(outputs, *arguments):
-            notes, answer, sam = (tmp_path / name for name in ("notes", "outputs.json", "sam"))
-            answer.write_text(outputs)
-            sam.write_text(f'#!/bin/sh\necho "$*" >> {notes}\n[ "$1" = list ] && cat {answer} || true\n')
-            sam.chmod(0o755)
-            notes.write_text("")
-            command = ["make", "--silent", "--old-file", "build", "deploy", f"SAM={sam}", *arguments]
-            subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
-            return notes.read_text().splitlines()
-
-        return deploy
-
     URL = "https://abc.execute-api.eu-west-1.amazonaws.com"
 
     def outputs(self, sign_in_return):
-        values = {"ApiUrl": self.URL, "SignInReturn": sign_in_return}
-        return json.dumps([{"OutputKey": key, "OutputValue": value} for key, value in values.items()])
+        return as_sam_prints(ApiUrl=self.URL, SignInReturn=sign_in_return)
 
-    def test_deploys_a_new_stack_again_with_the_pages_address(self, deploy):
-        assert deploy(self.outputs("nowhere yet"), "CONFIG_ENV=live") == [
+    def test_deploys_a_new_stack_again_with_the_pages_address(self, make):
+        assert make("deploy", self.outputs("nowhere yet"), "CONFIG_ENV=live") == [
             "deploy --config-env live",
             "list stack-outputs --config-env live --output json",
             f"deploy --config-env live --parameter-overrides PageUrl={self.URL}",
         ]
 
-    def test_deploys_a_stack_that_knows_its_page_once(self, deploy):
-        assert deploy(self.outputs(self.URL), "SAM_ARGS=--no-confirm-changeset") == [
+    def test_deploys_a_stack_that_knows_its_page_once(self, make):
+        assert make("deploy", self.outputs(self.URL), "SAM_ARGS=--no-confirm-changeset") == [
             "deploy --config-env default --no-confirm-changeset",
             "list stack-outputs --config-env default --output json",
         ]
+
+
+class TestMakeDeployAgent:
+    ARN = "arn:aws:lambda:eu-west-1:123456789012:function:preferences-AgentFunction-x1"
+
+    def test_deploys_the_second_template_for_the_first_ones_function(self, make):
+        given = ["CONFIG_ENV=live", "PARAMETERS=Gateway=NONE ClassicAgent=FUNCTIONS"]
+        assert make("deploy-agent", as_sam_prints(AgentFunctionArn=self.ARN), *given) == [
+            "list stack-outputs --config-env live --output json",
+            "deploy --config-env live-agent --template-file agent.yaml --parameter-overrides "
+            f"FunctionArn={self.ARN} Gateway=NONE ClassicAgent=FUNCTIONS",
+        ]
+
+    def test_deploys_nothing_without_that_function(self, make):
+        with pytest.raises(subprocess.CalledProcessError):
+            make("deploy-agent", as_sam_prints(ApiUrl="https://a.example"))
+
+    def test_is_configured_beside_the_first(self):
+        sections = tomllib.loads((ROOT / "samconfig.toml").read_text())
+        environments = [name for name in sections if name != "version" and not name.endswith("-agent")]
+        assert environments
+        names = [
+            section["global"]["parameters"]["stack_name"] for n, section in sections.items() if n != "version"
+        ]
+        assert len(names) == len(set(names))
+        for name in environments:
+            assert f"{name}-agent" in sections

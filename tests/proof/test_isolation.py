@@ -273,7 +273,7 @@ def test_a_tool_takes_no_identity_from_its_arguments(site, untouched, envelope, 
 @pytest.mark.parametrize("level", ["INFO", "DEBUG"] if PROVE else ["DEBUG"])
 def test_the_log_holds_no_text_no_token_no_claim_and_no_id(level):
     """Everything that the whole stack writes, while every route and tool is asked well and badly."""
-    process, site = start_stack("--parameter", f"LogLevel={level}")
+    process, site = start_stack(POWERTOOLS_LOG_LEVEL=level)
     lines = []
     reader = threading.Thread(target=lambda: lines.extend(process.stdout))
     reader.start()

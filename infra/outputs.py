@@ -1,0 +1,36 @@
+"""Reads a stack's outputs as the SAM CLI lists them: `… | python -m infra.outputs NAME`.
+
+NAME is an output's name. In its place, `change` prints the parameters that the stack has to be deployed with
+once more, or nothing. The user pool wants the page's address, and the API, which
+has it, wants the user pool's client.
+"""
+
+import json
+import sys
+
+from infra.template import TEMPLATE
+
+
+def read(outputs: str) -> dict[str, str]:
+    """Name → value, of the outputs as the SAM CLI prints them."""
+    return {output["OutputKey"]: output["OutputValue"] for output in json.loads(outputs)}
+
+
+def change(outputs: dict[str, str]) -> str:
+    return f"PageUrl={outputs['ApiUrl']}" if outputs.get("SignInReturn") == "nowhere yet" else ""
+
+
+def main() -> None:
+    (asked,) = sys.argv[1:]
+    outputs = read(sys.stdin.read())
+    if asked == "change":
+        print(change(outputs))
+    elif asked in outputs:
+        print(outputs[asked])
+    else:
+        known = ", ".join(sorted(outputs)) or "none"
+        sys.exit(f"the stack has no output {asked} ({known}); is it the stack of {TEMPLATE.name}?")
+
+
+if __name__ == "__main__":
+    main()
