@@ -990,6 +990,7 @@ class TestThePanel:
         configured = get("GET /config.json")
         assert configured.json == {
             **nothing,
+            "audience": None,
             "sign_out_url": None,
             "redirect_path": "/",
             "agent_console": None,
@@ -1000,6 +1001,7 @@ class TestThePanel:
         monkeypatch.setenv("SIGN_IN_TOKEN_URL", "https://sign-in.example/token")
         monkeypatch.setenv("SIGN_IN_CLIENT_ID", "panel")
         monkeypatch.setenv("SIGN_IN_SCOPE", "openid")
+        monkeypatch.setenv("SIGN_IN_AUDIENCE", "https://preferences.example/api")
         monkeypatch.setenv("SIGN_OUT_URL", "https://sign-in.example/logout")
         monkeypatch.setenv("AGENT_CONSOLE_PATH", "/local/agent")
         assert get("GET /config.json").json == {
@@ -1007,6 +1009,7 @@ class TestThePanel:
             "token_url": "https://sign-in.example/token",
             "client_id": "panel",
             "scope": "openid",
+            "audience": "https://preferences.example/api",
             "sign_out_url": "https://sign-in.example/logout",
             "redirect_path": "/",
             "agent_console": "/local/agent",

@@ -23,11 +23,12 @@ SAM = ROOT / ".venv-sam/bin/python"
 REGION, ACCOUNT = "eu-west-1", "123456789012"
 
 OWN_ISSUER = {
-    "Issuer": "https://id.example",
+    "Issuer": "https://id.example/",
     "Audience": "page",
     "SignInAuthorizeUrl": "https://id.example/authorize",
     "SignInTokenUrl": "https://id.example/token",
     "SignInClientId": "page",
+    "SignInAudience": "https://preferences.example/api",
     "SignOutUrl": "https://id.example/logout",
 }
 CORE = {

@@ -109,6 +109,7 @@ class TestSignIn:
             "SIGN_IN_TOKEN_URL": f"{host}/oauth2/token",
             "SIGN_IN_CLIENT_ID": PRETENDED["PageClient"],
             "SIGN_IN_SCOPE": "openid",
+            "SIGN_IN_AUDIENCE": "",
             "SIGN_OUT_URL": f"{host}/logout",
         }
         (domain,) = made("as it comes", "AWS::Cognito::UserPoolDomain").values()
@@ -118,6 +119,7 @@ class TestSignIn:
             "SIGN_IN_TOKEN_URL": "https://id.example/token",
             "SIGN_IN_CLIENT_ID": "page",
             "SIGN_IN_SCOPE": "openid",
+            "SIGN_IN_AUDIENCE": "https://preferences.example/api",
             "SIGN_OUT_URL": "https://id.example/logout",
         }
 
@@ -127,7 +129,7 @@ class TestSignIn:
         jwt = api["Body"]["components"]["securitySchemes"]["Jwt"]["x-amazon-apigateway-authorizer"]
         ours = "Issuer" not in WAYS[way]
         assert jwt["jwtConfiguration"] == {
-            "issuer": PRETENDED["UserPool", "ProviderURL"] if ours else "https://id.example",
+            "issuer": PRETENDED["UserPool", "ProviderURL"] if ours else "https://id.example/",
             "audience": [PRETENDED["PageClient"] if ours else "page"],
         }
 

@@ -107,6 +107,15 @@ class TestTheApi:
         given = Template(parameters={"Issuer": "https://id.example", "Audience": "page, app"})
         assert given.resolve(jwt) == {"issuer": "https://id.example", "audience": ["page", "app"]}
 
+    @pytest.mark.parametrize("issuer", ["https://tenant.eu.auth0.com/", "https://id.example/realms/people"])
+    def test_takes_the_issuer_exactly_as_its_tokens_have_it(self, issuer):
+        assert Template(parameters={"Issuer": issuer}).resolve({"Ref": "Issuer"}) == issuer
+
+    @pytest.mark.parametrize("issuer", ["tenant.eu.auth0.com", "http://id.example", "https://id.example?a=b"])
+    def test_takes_no_issuer_that_no_token_could_have(self, issuer):
+        with pytest.raises(ValueError, match="exactly as the tokens' `iss` has it"):
+            Template(parameters={"Issuer": issuer})
+
     def test_is_throttled(self, template):
         _, api = template.the("AWS::Serverless::HttpApi")
         settings = template.resolve(api["DefaultRouteSettings"])
@@ -136,6 +145,11 @@ class TestBrowsersOfOtherOrigins:
         assert set(cors["AllowHeaders"]) == {"authorization", "content-type", "if-match", "if-none-match"}
         assert cors["ExposeHeaders"] == ["etag"]
         assert set(cors["AllowMethods"]) == {route.method for route in template.routes}
+
+    @pytest.mark.parametrize("origin", ["https://a.example/", "https://a.example/page", "https://A.example"])
+    def test_are_named_as_they_name_themselves(self, origin):
+        with pytest.raises(ValueError, match="must be origins as browsers send them"):
+            Template(parameters={"AllowedOrigins": f"https://b.example,{origin}"})
 
     def test_never_send_cookies(self, cors):
         assert "AllowCredentials" not in cors

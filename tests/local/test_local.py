@@ -24,6 +24,8 @@ from infra.local.app import MAX_REQUEST, make_app
 from infra.local.invocation import MAX_ANSWER, invoke
 from infra.local.issuer import CLIENT_ID, Authorizer, Issuer
 from infra.template import Function, Template
+from preferences.api.http import Request as ApiRequest
+from preferences.model import Caller
 from tests.stack import ROOT, Answer, Site, start_stack, stop_stack
 
 
@@ -107,7 +109,10 @@ class Bench:
 
 @pytest.fixture(scope="module")
 def benches():
-    """Starts servers in this process: benches(AllowedOrigins=…) gives a Bench."""
+    """Starts servers in this process: benches(AllowedOrigins=…) gives a Bench.
+
+    Where the template is given an Issuer, tokens have to be its own, for one of the Audience.
+    """
     running = []
 
     def start(**parameters) -> Bench:
@@ -119,7 +124,11 @@ def benches():
         app = make_app(
             template,
             dict.fromkeys(template.functions, handler),
-            Authorizer(issuer.url, [CLIENT_ID], issuer.jwks()),
+            Authorizer(
+                template.resolve({"Ref": "Issuer"}) or issuer.url,
+                template.resolve({"Ref": "Audience"}) or [CLIENT_ID],
+                issuer.jwks(),
+            ),
             agent="AgentFunction",
             more=issuer.routes,
         )
@@ -289,6 +298,88 @@ class TestTheAuthorizer:
         for path in ("/", "/openapi.json", "/config.json", "/assets/page.css"):
             assert bench.site.request("GET", path).status == 200
             assert "authorizer" not in bench.handler.event["requestContext"]
+
+
+ISSUERS = {
+    "Auth0": {
+        "iss": "https://tenant.eu.auth0.com/",
+        "aud": ["https://preferences.example/api", "https://tenant.eu.auth0.com/userinfo"],
+        "sub": "auth0|5f7c8ec7c33c6c004bbafe82",
+        "azp": "vXtwN4zWKvXW2rYCUVxKmR6iKj9OkVpX",
+        "scope": "openid profile",
+    },
+    "Okta": {
+        "iss": "https://dev-123456.okta.com/oauth2/default",
+        "aud": "api://default",
+        "sub": "ada@example.com",
+        "cid": "0oa1gjh63g214q0Hq0g4",
+        "uid": "00u1gjh63g214q0Hq0g3",
+        "scp": ["openid", "profile"],
+        "ver": 1,
+    },
+    "Entra": {
+        "iss": "https://login.microsoftonline.com/9122040d-6c67-4c5b-b112-36a304b66dad/v2.0",
+        "aud": "6e74172b-be56-4843-9ff4-e66a39bb12e3",
+        "sub": "AAAAAAAAAAAAAAAAAAAAAIkzqFVrSaSaFHy782bbtaQ",
+        "azp": "7fee0cd7-1a62-4ea5-a7ab-6d2d4c7d8f2e",
+        "scp": "access_as_user",
+        "ver": "2.0",
+    },
+    "Entra, version 1": {
+        "iss": "https://sts.windows.net/9122040d-6c67-4c5b-b112-36a304b66dad/",
+        "aud": "api://6e74172b-be56-4843-9ff4-e66a39bb12e3",
+        "sub": "AAAAAAAAAAAAAAAAAAAAAIkzqFVrSaSaFHy782bbtaQ",
+        "scp": "access_as_user",
+        "ver": "1.0",
+    },
+    "Keycloak": {
+        "iss": "https://id.example/realms/people",
+        "aud": ["preferences", "account"],
+        "sub": "0c3f9a3a-8f5b-4c1e-8f0e-3d7b6d0e9a51",
+        "azp": "page",
+        "typ": "Bearer",
+        "scope": "openid email",
+        "realm_access": {"roles": ["offline_access"]},
+    },
+}
+"""Access tokens as issuers of these products make them: what differs from Cognito's."""
+
+
+@pytest.fixture(scope="module", params=ISSUERS)
+def shape(request):
+    return ISSUERS[request.param]
+
+
+@pytest.fixture(scope="module")
+def other(benches, shape):
+    """A bench that takes tokens of that shape."""
+    audience = shape["aud"] if isinstance(shape["aud"], str) else shape["aud"][0]
+    return benches(Issuer=shape["iss"], Audience=audience)
+
+
+class TestOtherIssuers:
+    COGNITOS: ClassVar = {"client_id": None, "token_use": None, "username": None, "scope": None}
+
+    def token(self, other, shape, **claims):
+        return other.issuer.access_token("ada", **{**self.COGNITOS, **shape, **claims})
+
+    def test_say_who_it_is(self, other, shape):
+        answer = other.ask("GET", "/threads", token=self.token(other, shape))
+        assert answer.status == 200
+        assert ApiRequest(other.handler.event, seconds_left=lambda: 1.0).caller == Caller.user(shape["sub"])
+
+    def test_are_compared_to_the_letter(self, other, shape):
+        iss = shape["iss"]
+        without_or_with = iss[:-1] if iss.endswith("/") else f"{iss}/"
+        calls = other.handler.calls
+        for claims in (
+            {"iss": without_or_with},
+            {"iss": iss.upper()},
+            {"aud": "another"},
+            {"aud": ["another"]},
+        ):
+            assert other.ask("GET", "/threads", token=self.token(other, shape, **claims)).status == 401
+        assert other.handler.calls == calls
 
 
 class TestRoutes:
@@ -665,6 +756,7 @@ class TestTheStack:
             "token_url": f"{stack.origin}/local/issuer/token",
             "client_id": CLIENT_ID,
             "scope": "openid",
+            "audience": None,
             "sign_out_url": f"{stack.origin}/local/issuer/logout",
             "redirect_path": "/",
             "agent_console": "/local/agent",
@@ -735,6 +827,31 @@ class TestTheProcess:
             assert site.user("PUT", "/threads/kept").status == 200
         finally:
             stop_stack(process)
+
+    @pytest.mark.parametrize(
+        "origin",
+        [
+            "http://localhost:3000/",
+            "https://a.example/page",
+            "https://A.example",
+            "a.example",
+            "https://a.example,https://b.example/",
+        ],
+    )
+    def test_starts_with_no_origin_that_no_browser_would_send(self, origin):
+        command = [
+            sys.executable,
+            "-m",
+            "infra.local",
+            "--port",
+            "0",
+            "--parameter",
+            f"AllowedOrigins={origin}",
+        ]
+        told = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
+        assert told.returncode == 1
+        assert "AllowedOrigins: " in told.stderr
+        assert "must be origins as browsers send them" in told.stderr
 
     def test_takes_the_templates_parameters(self):
         process, site = start_stack("--parameter", "AllowedOrigins=http://localhost:3000")

@@ -119,6 +119,31 @@ class TestSignIn:
         expect(page.get_by_role("alert")).to_contain_text("did not begin in this tab")
         expect(page.get_by_text("Call this number")).to_have_count(0)
 
+    def test_asks_as_it_is_configured_and_keeps_the_query_of_the_issuers_address(self, new_page, stack):
+        page = new_page()
+        settings = stack.request("GET", "/config.json").json
+        own = {
+            "authorize_url": f"{settings['authorize_url']}?p=b2c_1_sign-in",
+            "audience": "https://api.example/a b",
+        }
+        page.route("**/config.json", lambda route: route.fulfill(json=settings | own))
+        page.goto("/")
+        with page.expect_request("**/authorize*") as asked:
+            page.get_by_role("button", name="Sign in", exact=True).click()
+        query = parse_qs(urlsplit(asked.value.url).query, strict_parsing=True)
+        assert query["p"] == ["b2c_1_sign-in"]
+        assert query["audience"] == ["https://api.example/a b"]
+        assert query["response_type"] == ["code"]
+        page.get_by_role("button", name="Sign in").click()  # the issuer's form: it took the request
+        expect(page.get_by_role("button", name="Sign out")).to_be_visible()
+
+    def test_asks_for_no_audience_where_none_is_configured(self, new_page):
+        page = new_page()
+        page.goto("/")
+        with page.expect_request("**/authorize*") as asked:
+            page.get_by_role("button", name="Sign in", exact=True).click()
+        assert "audience" not in parse_qs(urlsplit(asked.value.url).query)
+
     def test_ends_on_the_page_where_no_issuer_can_be_asked(self, new_page, stack):
         page = new_page()
         page.goto("/#thread=none")

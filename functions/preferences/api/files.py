@@ -94,6 +94,7 @@ def configuration() -> views.Configuration:
         "token_url": os.environ.get("SIGN_IN_TOKEN_URL") or None,
         "client_id": os.environ.get("SIGN_IN_CLIENT_ID") or None,
         "scope": os.environ.get("SIGN_IN_SCOPE") or None,
+        "audience": os.environ.get("SIGN_IN_AUDIENCE") or None,
         "sign_out_url": os.environ.get("SIGN_OUT_URL") or None,
         "redirect_path": "/",
         "agent_console": os.environ.get("AGENT_CONSOLE_PATH") or None,

@@ -160,6 +160,8 @@ class Configuration(TypedDict):
     token_url: str | None
     client_id: str | None
     scope: str | None
+    audience: str | None
+    """What the page asks for as `audience`, where an issuer wants it, as Auth0 does."""
     sign_out_url: str | None
     """Where the issuer's own session ends; takes `client_id` and `logout_uri`, as Cognito's does."""
     redirect_path: str

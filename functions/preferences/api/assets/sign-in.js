@@ -9,7 +9,7 @@ const MARGIN = 30_000; // a token this near to its end is not sent any more
 
 /**
  * @typedef {{authorize_url: string, token_url: string, client_id: string, scope: string,
- *   sign_out_url: string|null, redirect_path: string}} Settings
+ *   audience: string|null, sign_out_url: string|null, redirect_path: string}} Settings
  */
 
 /** Leaves the page for the issuer's; `finishSignIn` goes on after the way back. @param {Settings} settings */
@@ -17,7 +17,8 @@ export async function beginSignIn(settings) {
   const attempt = { state: random(), verifier: random(), hash: location.hash };
   sessionStorage.setItem(ATTEMPT, JSON.stringify(attempt));
   const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(attempt.verifier));
-  const query = new URLSearchParams({
+  const way = new URL(settings.authorize_url); // it may have a query of its own, which has to be kept
+  const asked = {
     response_type: "code",
     client_id: settings.client_id,
     redirect_uri: location.origin + settings.redirect_path,
@@ -25,8 +26,10 @@ export async function beginSignIn(settings) {
     state: attempt.state,
     code_challenge: base64url(new Uint8Array(digest)),
     code_challenge_method: "S256",
-  });
-  location.assign(`${settings.authorize_url}?${query}`);
+    ...(settings.audience ? { audience: settings.audience } : {}),
+  };
+  for (const [name, value] of Object.entries(asked)) way.searchParams.set(name, value);
+  location.assign(way);
 }
 
 /**
