@@ -129,6 +129,13 @@ class TestTheApi:
         for private in ("identity", "authorizer", "path", "$context.protocol"):
             assert private not in line.replace("$context.routeKey", "")
 
+    def test_logs_where_no_policy_of_the_account_has_to_grow_for_it(self, template):
+        """That policy has 5,120 characters, and API Gateway adds other log groups to it, each by its name."""
+        _, api = template.the("AWS::Serverless::HttpApi")
+        assert api["AccessLogSettings"]["DestinationArn"] == {"Fn::GetAtt": ["ApiAccessLogs", "Arn"]}
+        name = template.resources["ApiAccessLogs"]["Properties"]["LogGroupName"]
+        assert name == {"Fn::Sub": "/aws/vendedlogs/${AWS::StackName}/api"}
+
 
 class TestBrowsersOfOtherOrigins:
     @pytest.fixture
