@@ -221,9 +221,9 @@ class Template:
     def cors(self) -> dict[str, Any]:
         """The HTTP API's CORS configuration; empty where pages of other origins may not call."""
         _, api = self.the("AWS::Serverless::HttpApi")
-        resolved = self.resolve({"cors": api.get("CorsConfiguration", {})})
-        configuration: dict[str, Any] = resolved.get("cors", {})
-        return configuration
+        name = "x-amazon-apigateway-cors"
+        resolved: dict[str, Any] = self.resolve({name: api["DefinitionBody"].get(name, {})})
+        return {key[0].upper() + key[1:]: value for key, value in resolved.get(name, {}).items()}
 
     @property
     def table(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Expands a SAM template (JSON, from standard input) as a deployment would.
+"""Expands a SAM template as a deployment would; standard input is `{"template": …, "parameters": …}`.
 
 Runs under the SAM CLI's own Python: its translator wants other versions of what we use.
 """
@@ -16,4 +16,5 @@ class _NoManagedPolicies:
         return {}
 
 
-json.dump(transform(json.load(sys.stdin), {}, _NoManagedPolicies()), sys.stdout)
+given = json.load(sys.stdin)
+json.dump(transform(given["template"], given["parameters"], _NoManagedPolicies()), sys.stdout)

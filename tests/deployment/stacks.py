@@ -84,8 +84,8 @@ def template(way="as it comes") -> Template:
 
 
 @cache
-def expanded() -> str:
-    """template.yaml as SAM hands it to CloudFormation, as JSON."""
+def expanded(way="as it comes") -> str:
+    """template.yaml as SAM hands it to CloudFormation, as JSON. Parameters are given to SAM as well."""
     raw = copy.deepcopy(template().raw)
     # `sam deploy` puts the package into a bucket first.
     raw["Globals"]["Function"]["CodeUri"] = "s3://bucket/package.zip"
@@ -93,7 +93,7 @@ def expanded() -> str:
     require(SAM.exists(), "CI", "the SAM CLI's environment is not there: make .venv-sam")
     return subprocess.run(
         [SAM, Path(__file__).with_name("sam_expand.py")],
-        input=json.dumps(raw),
+        input=json.dumps({"template": raw, "parameters": WAYS[way]}),
         capture_output=True,
         text=True,
         check=True,
@@ -104,7 +104,7 @@ def expanded() -> str:
 def deployed(way) -> dict:
     """The template with its conditions settled: what is really made."""
     known = template(way)
-    body = json.loads(expanded()) if way in CORE else copy.deepcopy(known.raw)
+    body = json.loads(expanded(way)) if way in CORE else copy.deepcopy(known.raw)
     holds = {name: known.resolve({"Condition": name}) for name in known.raw["Conditions"]}
 
     for part in ("Resources", "Outputs"):

@@ -4,6 +4,7 @@ import copy
 import json
 
 import pytest
+from openapi_spec_validator import OpenAPIV30SpecValidator
 
 from tests.deployment.stacks import (
     CORE,
@@ -174,6 +175,55 @@ class TestOperations:
         assert limited["ApiFunction"]["ReservedConcurrentExecutions"] == "50"
         assert limited["AgentFunction"]["ReservedConcurrentExecutions"] == "20"
         assert "ReservedConcurrentExecutions" not in limited["HistoryFunction"]
+
+
+class TestTheApi:
+    @MANY
+    def test_is_imported_as_strict_openapi(self, way):
+        """With FailOnWarnings, whatever the import finds odd stops the deployment."""
+        (api,) = made(way, "AWS::ApiGatewayV2::Api").values()
+        assert api["FailOnWarnings"] is True
+        assert api["Body"]["openapi"].startswith("3.0.")
+        faults = OpenAPIV30SpecValidator(api["Body"]).iter_errors()
+        assert [f"{list(fault.absolute_path)}: {fault.message}" for fault in faults] == []
+
+    def test_would_not_be_taken_with_anything_odd(self):
+        (api,) = made("as it comes", "AWS::ApiGatewayV2::Api").values()
+        body = copy.deepcopy(api["Body"])
+        del body["paths"]["/threads"]["get"]["responses"]["default"]["description"]
+        assert len(list(OpenAPIV30SpecValidator(body).iter_errors())) == 1
+
+    @MANY
+    def test_names_no_security_that_it_does_not_define(self, way):
+        (api,) = made(way, "AWS::ApiGatewayV2::Api").values()
+        named = {
+            scheme
+            for operations in api["Body"]["paths"].values()
+            for operation in operations.values()
+            for requirement in operation.get("security", [])
+            for scheme in requirement
+        }
+        assert named == set(api["Body"]["components"]["securitySchemes"]) == {"Jwt"}
+        assert "security" not in api["Body"]
+
+    @MANY
+    def test_protects_the_routes_that_the_template_says(self, way):
+        (api,) = made(way, "AWS::ApiGatewayV2::Api").values()
+        protected = {
+            (method.upper(), path)
+            for path, operations in api["Body"]["paths"].items()
+            for method, operation in operations.items()
+            if operation.get("security") == [{"Jwt": []}]
+        }
+        assert protected == {(route.method, route.path) for route in template(way).routes if route.authorized}
+
+    def test_admits_each_of_several_origins(self):
+        (api,) = made("with everything", "AWS::ApiGatewayV2::Api").values()
+        cors = api["Body"]["x-amazon-apigateway-cors"]
+        assert cors["allowOrigins"] == ["https://a.example", "https://b.example"]
+        assert cors["maxAge"] == 600
+        (api,) = made("as it comes", "AWS::ApiGatewayV2::Api").values()
+        assert "x-amazon-apigateway-cors" not in api["Body"]
 
 
 class TestCallers:

@@ -157,8 +157,8 @@ def bench(shared_bench):
 
 @pytest.fixture(scope="module")
 def open_bench(benches):
-    """A bench that one other origin may call."""
-    return benches(AllowedOrigins="http://localhost:3000")
+    """A bench that two other origins may call."""
+    return benches(AllowedOrigins="https://a.example,http://localhost:3000")
 
 
 PREFERENCES = "/threads/t1/preferences"
@@ -486,6 +486,11 @@ class TestBrowsers:
         refused = open_bench.site.request("GET", "/threads", headers=self.ALLOWED)
         assert refused.status == 401
         assert refused.headers["access-control-allow-origin"] == "http://localhost:3000"
+
+    def test_of_each_allowed_origin_are_told_their_own(self, open_bench):
+        for origin in ("https://a.example", "http://localhost:3000"):
+            answer = open_bench.ask("GET", "/threads", headers={"Origin": origin})
+            assert answer.headers["access-control-allow-origin"] == origin
 
     def test_of_other_origins_may_nothing_whatever_a_handler_says(self, open_bench):
         told = {"Access-Control-Allow-Origin": "*", "Access-Control-Allow-Credentials": "true"}
