@@ -11,7 +11,7 @@ LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generat
 	--custom-compile-command "make lock" $(UPGRADE)
 
 .DEFAULT_GOAL := help
-.PHONY: help .venv local check test coverage test-deployment prove mutants validate audit lock schemas package build deploy deploy-agent smoke bench \
+.PHONY: help .venv local check test coverage test-deployment prove mutants validate audit lock schemas package build deploy deploy-agent destroy export smoke bench \
 	build-ApiFunction build-AgentFunction build-HistoryFunction
 
 help: ## Show this list
@@ -86,6 +86,15 @@ deploy-agent: .venv/.stamp .venv-sam/.stamp ## Deploy agent.yaml for that stack 
 	@arn=$$($(OUTPUTS) | $(BIN)/python -m infra.outputs AgentFunctionArn) && \
 	$(SAM) deploy --config-env $(CONFIG_ENV)-agent --template-file agent.yaml $(SAM_ARGS) \
 		--parameter-overrides "FunctionArn=$$arn$(if $(PARAMETERS), $(PARAMETERS))"
+
+destroy: .venv/.stamp ## Remove both stacks and what they store, after asking (KEEP=yes keeps that, EXPORT=file saves it first)
+	@$(BIN)/python -m infra.destroy --environment $(CONFIG_ENV) $(if $(KEEP),--keep) $(if $(EXPORT),--export "$(EXPORT)")
+
+# Every shell has a variable USER, which is not meant.
+export: .venv/.stamp .venv-sam/.stamp ## Print all that is stored of a user (USER=the sub of their tokens)
+	$(if $(filter command line,$(origin USER)),,$(error say whose: make export USER=the-sub-of-their-tokens))
+	@table=$$($(OUTPUTS) | $(BIN)/python -m infra.outputs TableName) && \
+	$(BIN)/python -m infra.export --table "$$table" --user "$(USER)"
 
 smoke: .venv/.stamp ## Try the README's story on a running stack (URL=… TOKEN=… AGENT=function)
 	@$(BIN)/python -m infra.smoke --url "$(URL)" --token "$(TOKEN)" --agent "$(AGENT)"

@@ -1,8 +1,8 @@
 """Reads a stack's outputs as the SAM CLI lists them: `… | python -m infra.outputs NAME`.
 
-NAME is an output's name. In its place, `change` prints the parameters that the stack has to be deployed with
-once more, or nothing. The user pool wants the page's address, and the API, which
-has it, wants the user pool's client.
+NAME is an output's name. In its place, `change` prints the parameters that a new stack has to be deployed
+with once more, or nothing. The user pool wants the page's address, and the API, which has it, wants the user
+pool's client. And what is protected against deletion can't be removed, should the first deployment fail.
 """
 
 import json
@@ -17,7 +17,13 @@ def read(outputs: str) -> dict[str, str]:
 
 
 def change(outputs: dict[str, str]) -> str:
-    return f"PageUrl={outputs['ApiUrl']}" if outputs.get("SignInReturn") == "nowhere yet" else ""
+    """What a new stack is deployed with once more, as `--parameter-overrides` takes it."""
+    parameters = []
+    if outputs.get("SignInReturn") == "nowhere yet":
+        parameters.append(f"PageUrl={outputs['ApiUrl']}")
+    if outputs.get("Protection") == "later":
+        parameters.append("Protection=yes")
+    return " ".join(parameters)
 
 
 def main() -> None:

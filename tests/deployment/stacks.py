@@ -6,6 +6,7 @@ would give are pretended.
 
 import copy
 import json
+import re
 import subprocess
 from functools import cache
 from pathlib import Path
@@ -33,7 +34,7 @@ OWN_ISSUER = {
 }
 CORE = {
     "as it comes": {},
-    "second time, with the page's address": {"PageUrl": "https://preferences.example"},
+    "second time, with the page's address": {"PageUrl": "https://preferences.example", "Protection": "yes"},
     "with an issuer of one's own": OWN_ISSUER,
     "with everything": {
         **OWN_ISSUER,
@@ -208,6 +209,31 @@ def _arn(argument):
     if name.endswith("Function"):
         return f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:{name}"
     return f"arn:aws:logs:{REGION}:{ACCOUNT}:log-group:{name}:*"
+
+
+def pruned(body, *, gone) -> dict:
+    """The template without the resources in `gone`; where others refer to them, with a pretended value."""
+    left = {name: resource for name, resource in body["Resources"].items() if name not in gone}
+    return cut_off({**body, "Resources": left}, gone)
+
+
+def cut_off(value, gone):
+    if isinstance(value, list):
+        return [cut_off(item, gone) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if "Ref" in value and value["Ref"] in gone:
+        return PRETENDED.get(value["Ref"], value["Ref"])
+    if "Fn::GetAtt" in value and value["Fn::GetAtt"][0] in gone:
+        return PRETENDED.get(tuple(value["Fn::GetAtt"]), "pretended")
+    if isinstance(value.get("Fn::Sub"), str):
+        return {"Fn::Sub": re.sub(rf"\$\{{({'|'.join(gone)})(\.\w+)?\}}", "pretended", value["Fn::Sub"])}
+    made = {name: cut_off(inner, gone) for name, inner in value.items()}
+    if made.get("DependsOn") in gone:
+        del made["DependsOn"]
+    elif isinstance(made.get("DependsOn"), list):
+        made["DependsOn"] = [name for name in made["DependsOn"] if name not in gone]
+    return made
 
 
 def asked(value, shape):

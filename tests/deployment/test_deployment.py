@@ -91,9 +91,17 @@ class TestSignIn:
         assert after["CallbackURLs"] == after["LogoutURLs"] == ["https://preferences.example/"]
 
     def test_keeps_the_users_whatever_happens_to_the_stack(self):
-        pool = deployed("as it comes")["Resources"]["UserPool"]
-        assert pool["DeletionPolicy"] == pool["UpdateReplacePolicy"] == "Retain"
+        pool = deployed("second time, with the page's address")["Resources"]["UserPool"]
+        assert (pool["DeletionPolicy"], pool["UpdateReplacePolicy"]) == ("RetainExceptOnCreate", "Retain")
         assert pool["Properties"]["DeletionProtection"] == "ACTIVE"
+
+    def test_leaves_nothing_behind_where_the_first_deployment_fails(self):
+        resources = deployed("as it comes")["Resources"]
+        assert resources["UserPool"]["Properties"]["DeletionProtection"] == "INACTIVE"
+        assert resources["Table"]["Properties"]["DeletionProtectionEnabled"] is False
+        kept = {name for name, made in resources.items() if made.get("DeletionPolicy", "Delete") != "Delete"}
+        assert kept == {"Table", "UserPool", "FailedChanges"}
+        assert {resources[name]["DeletionPolicy"] for name in kept} == {"RetainExceptOnCreate"}
 
     def test_lets_strangers_in_only_where_asked(self):
         (pool,) = made("as it comes", "AWS::Cognito::UserPool").values()

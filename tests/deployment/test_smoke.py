@@ -82,6 +82,13 @@ class TestThePagesAddress:
         assert outputs.change({"ApiUrl": url}) == ""
 
 
+class TestProtection:
+    def test_is_asked_for_once_the_stack_is_there(self):
+        assert outputs.change({"Protection": "later"}) == "Protection=yes"
+        assert outputs.change({"Protection": "yes"}) == ""
+        assert outputs.change({"Protection": "no"}) == ""
+
+
 def as_sam_prints(**values) -> str:
     return json.dumps([{"OutputKey": key, "OutputValue": value} for key, value in values.items()])
 
@@ -106,14 +113,14 @@ def make(tmp_path):
 class TestMakeDeploy:
     URL = "https://abc.execute-api.eu-west-1.amazonaws.com"
 
-    def outputs(self, sign_in_return):
-        return as_sam_prints(ApiUrl=self.URL, SignInReturn=sign_in_return)
+    def outputs(self, sign_in_return, protection="yes"):
+        return as_sam_prints(ApiUrl=self.URL, SignInReturn=sign_in_return, Protection=protection)
 
-    def test_deploys_a_new_stack_again_with_the_pages_address(self, make):
-        assert make("deploy", self.outputs("nowhere yet"), "CONFIG_ENV=live") == [
+    def test_deploys_a_new_stack_again_with_the_pages_address_and_its_protection(self, make):
+        assert make("deploy", self.outputs("nowhere yet", "later"), "CONFIG_ENV=live") == [
             "deploy --config-env live",
             "list stack-outputs --config-env live --output json",
-            f"deploy --config-env live --parameter-overrides PageUrl={self.URL}",
+            f"deploy --config-env live --parameter-overrides PageUrl={self.URL} Protection=yes",
         ]
 
     def test_deploys_a_stack_that_knows_its_page_once(self, make):

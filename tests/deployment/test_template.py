@@ -165,8 +165,10 @@ class TestBrowsersOfOtherOrigins:
 class TestTheTable:
     def test_is_kept_whatever_happens_to_the_stack(self, template):
         ((_, body),) = template.of_type("AWS::DynamoDB::Table").items()
-        assert body["DeletionPolicy"] == body["UpdateReplacePolicy"] == "Retain"
-        assert body["Properties"]["DeletionProtectionEnabled"] is True
+        assert (body["DeletionPolicy"], body["UpdateReplacePolicy"]) == ("RetainExceptOnCreate", "Retain")
+        protected = body["Properties"]["DeletionProtectionEnabled"]
+        assert Template(parameters={"Protection": "yes"}).resolve(protected) is True
+        assert template.resolve(protected) is False  # until the stack is there: a failed one can be removed
         assert body["Properties"]["PointInTimeRecoverySpecification"] == {"PointInTimeRecoveryEnabled": True}
         assert "TableName" not in body["Properties"]  # a name would forbid a second stack, and a restore
 
@@ -322,7 +324,7 @@ class TestTheHistorysSource:
             "OnFailure": {"Type": "S3", "Destination": {"Fn::GetAtt": ["FailedChanges", "Arn"]}}
         }
         bucket = template.resources["FailedChanges"]
-        assert bucket["DeletionPolicy"] == bucket["UpdateReplacePolicy"] == "Retain"
+        assert (bucket["DeletionPolicy"], bucket["UpdateReplacePolicy"]) == ("RetainExceptOnCreate", "Retain")
         assert set(bucket["Properties"]["PublicAccessBlockConfiguration"].values()) == {True}
         assert "BucketEncryption" in bucket["Properties"]
         (rule,) = bucket["Properties"]["LifecycleConfiguration"]["Rules"]
