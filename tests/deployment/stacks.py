@@ -181,6 +181,7 @@ PRETENDED = {
     "UserPool": f"{REGION}_abcDEF123",
     "PageClient": "1h57kf5cpq17m0eml12EXAMPLE",
     "Api": "a1b2c3d4e5",
+    "Table": "preferences-Table-abc",
     "SignInDomain": "preferences-0123456789ab",
     "AgentFunction": "preferences-AgentFunction-abc",
     "ApiFunction": "preferences-ApiFunction-abc",

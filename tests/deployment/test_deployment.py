@@ -55,6 +55,14 @@ class TestEveryRequest:
     def test_for_the_alarms_fits(self, way):
         for name, properties in made(way, "AWS::CloudWatch::Alarm").items():
             check("cloudwatch", "PutMetricAlarm", properties, AlarmName=name)
+        for properties in made(way, "AWS::CloudWatch::Dashboard").values():
+            check("cloudwatch", "PutDashboard", properties)
+            assert "${" not in properties["DashboardBody"]
+        for properties in made(way, "AWS::Logs::QueryDefinition").values():
+            check("logs", "PutQueryDefinition", properties)
+        for properties in made(way, "AWS::Logs::LogGroup").values():
+            named = {"LogGroupName": "preferences-ApiLogs-abc"} | without(properties, "RetentionInDays")
+            check("logs", "CreateLogGroup", named)
 
     @MANY
     def test_for_the_functions_sources_and_permissions_fits(self, way):
@@ -164,6 +172,9 @@ class TestOperations:
             ("IteratorAge", (functions[2],)),
             ("OnFailureDestinationDeliveredEventCount", (PRETENDED["HistoryFunctionChanges"],)),
             ("DestinationDeliveryFailures", (functions[2],)),
+            ("5xx", (PRETENDED["Api"],)),
+            ("ReadThrottleEvents", (PRETENDED["Table"],)),
+            ("WriteThrottleEvents", (PRETENDED["Table"],)),
         }
 
     def test_tell_the_topic_where_there_is_one(self):

@@ -11,8 +11,10 @@ from typing import ClassVar
 import pytest
 
 from infra.template import AGENT_TEMPLATE, TEMPLATE, Template
+from preferences import metrics
 
-OPERATING = Path(__file__).parents[2] / "docs/operating.md"
+ROOT = Path(__file__).parents[2]
+OPERATING = ROOT / "docs/operating.md"
 
 PUBLIC = {
     "GET /",
@@ -427,6 +429,10 @@ class TestTheHandbook:
             kind = re.sub(r"^(Api|Agent|History)", "…", name)
             assert re.search(rf"^\| .*({name}|{kind}).* \|", text, re.MULTILINE), name
 
+    def test_counts_the_alarms_that_are_paid_for(self, template):
+        alarms = len(template.of_type("AWS::CloudWatch::Alarm"))
+        assert f"{alarms} alarms ${alarms / 10:.2f} a month" in OPERATING.read_text("utf-8")
+
     @BOTH
     def test_says_no_default_otherwise(self, path):
         parameters = Template(path).raw["Parameters"]
@@ -458,6 +464,55 @@ class TestParameters:
         raw = Template(path).raw
         groups = raw["Metadata"]["AWS::CloudFormation::Interface"]["ParameterGroups"]
         assert sorted(name for group in groups for name in group["Parameters"]) == sorted(raw["Parameters"])
+
+
+class TestWhatOperatorsSee:
+    HANDLERS = ("people", "agent")
+
+    def counted(self, handler):
+        """The dimensions of the functions' own metrics, as a log line has them: names, and their values."""
+        line = {"service": "preferences"} | metrics.embedded(handler, 1.0, {"Faults": 1})
+        (directive,) = line["_aws"]["CloudWatchMetrics"]
+        (names,) = directive["Dimensions"]
+        return directive["Namespace"], {name: line[name] for name in names}
+
+    def test_alarms_for_faults_have_the_dimensions_of_the_log_lines(self, template):
+        alarms = [
+            template.resolve(alarm["Properties"])
+            for alarm in template.of_type("AWS::CloudWatch::Alarm").values()
+            if alarm["Properties"]["MetricName"] == "Faults"
+        ]
+        watched = [(a["Namespace"], {d["Name"]: d["Value"] for d in a["Dimensions"]}) for a in alarms]
+        assert watched == [self.counted(handler) for handler in self.HANDLERS]
+
+    def test_the_service_is_the_stacks_name(self, template):
+        """So that two stacks in one account don't ring each other's alarms."""
+        variables = template.raw["Globals"]["Function"]["Environment"]["Variables"]
+        assert variables["POWERTOOLS_SERVICE_NAME"] == {"Ref": "AWS::StackName"}
+        other = Template(references={"AWS::StackName": "staging", "Table": "t"})
+        assert other.functions["ApiFunction"].environment["POWERTOOLS_SERVICE_NAME"] == "staging"
+
+    def test_the_dashboard_is_json_and_shows_the_metrics_that_there_are(self, template):
+        body = template.resources["Dashboard"]["Properties"]["DashboardBody"]["Fn::Sub"]
+        shown = [m for widget in json.loads(body)["widgets"] for m in widget["properties"]["metrics"]]
+        for handler in self.HANDLERS:
+            namespace, dimensions = self.counted(handler)
+            of_handler = [m for m in shown if m[0] == namespace and handler in m]
+            assert of_handler
+            for metric in of_handler:
+                named = dict(zip(metric[2::2], metric[3::2], strict=False))
+                assert named == dimensions | {"service": "${AWS::StackName}"}
+
+    def test_saved_queries_ask_for_fields_that_log_lines_have(self, template):
+        sources = "".join(path.read_text("utf-8") for path in (ROOT / "functions/preferences").rglob("*.py"))
+        fields = ("error", "aws_error", "milliseconds", "route", "tool")
+        queries = [q["Properties"] for q in template.of_type("AWS::Logs::QueryDefinition").values()]
+        asked = " ".join(query["QueryString"] for query in queries)
+        for field in fields:
+            assert re.search(rf"\b{field}\b", asked)
+            assert re.search(rf"\b{field}=|\"{field}\": ", sources), field
+        assert '"fault"' in sources
+        assert all(query["LogGroupNames"] for query in queries)
 
 
 class TestTheTwoTemplates:
