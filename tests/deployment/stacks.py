@@ -32,12 +32,19 @@ OWN_ISSUER = {
     "SignInAudience": "https://preferences.example/api",
     "SignOutUrl": "https://id.example/logout",
 }
+DOMAIN = {
+    "DomainName": "preferences.example.com",
+    "CertificateArn": f"arn:aws:acm:{REGION}:{ACCOUNT}:certificate/12345678-1234-1234-1234-123456789012",
+}
 CORE = {
     "as it comes": {},
     "second time, with the page's address": {"PageUrl": "https://preferences.example", "Protection": "yes"},
     "with an issuer of one's own": OWN_ISSUER,
+    "with a domain of one's own": DOMAIN,
     "with everything": {
         **OWN_ISSUER,
+        **DOMAIN,
+        "HostedZoneId": "Z2FDTNDATAQYW2",
         "AllowedOrigins": "https://a.example,https://b.example",
         "ApiConcurrency": "50",
         "AgentConcurrency": "20",
@@ -187,6 +194,10 @@ PRETENDED = {
     "ApiFunction": "preferences-ApiFunction-abc",
     "HistoryFunction": "preferences-HistoryFunction-abc",
     "HistoryFunctionChanges": "14e0db71-5d35-4eb5-b481-8945cf9d10c2",
+    "ApiDomain": "preferences.example.com",
+    "ApiApiGatewayDefaultStage": "$default",
+    ("ApiDomain", "RegionalDomainName"): f"d-abcdefghij.execute-api.{REGION}.amazonaws.com",
+    ("ApiDomain", "RegionalHostedZoneId"): "ZLY8HYME6SFDD",
     ("UserPool", "ProviderURL"): f"https://cognito-idp.{REGION}.amazonaws.com/{REGION}_abcDEF123",
     ("ToolGateway", "GatewayIdentifier"): "preferences-abcdefghij",
     ("ToolGateway", "GatewayArn"): (

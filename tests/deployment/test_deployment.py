@@ -151,6 +151,39 @@ class TestSignIn:
         }
 
 
+class TestADomain:
+    WITH, WITHOUT = "with a domain of one's own", "as it comes"
+
+    @MANY
+    def test_has_requests_that_fit(self, way):
+        for properties in made(way, "AWS::ApiGatewayV2::DomainName").values():
+            check("apigatewayv2", "CreateDomainName", properties)
+        for properties in made(way, "AWS::ApiGatewayV2::ApiMapping").values():
+            check("apigatewayv2", "CreateApiMapping", properties)
+
+    def test_is_there_only_where_one_is_given(self):
+        for kind in ("AWS::ApiGatewayV2::DomainName", "AWS::ApiGatewayV2::ApiMapping"):
+            assert not made(self.WITHOUT, kind)
+            assert len(made(self.WITH, kind)) == 1
+        assert "DomainTarget" in deployed(self.WITH)["Outputs"]
+        assert "DomainTarget" not in deployed(self.WITHOUT)["Outputs"]
+
+    def test_leads_to_this_api(self):
+        (mapping,) = made(self.WITH, "AWS::ApiGatewayV2::ApiMapping").values()
+        assert (mapping["ApiId"], mapping["Stage"]) == (PRETENDED["Api"], "$default")
+
+    def test_gets_its_record_where_the_zone_is_given(self):
+        assert not made(self.WITH, "AWS::Route53::RecordSet")
+        (record,) = made("with everything", "AWS::Route53::RecordSet").values()
+        assert record["Name"] == WAYS["with everything"]["DomainName"]
+        assert record["AliasTarget"]["DNSName"] == PRETENDED["ApiDomain", "RegionalDomainName"]
+
+    def test_is_where_sign_in_leads_back_to_as_well(self):
+        (client,) = made(self.WITH, "AWS::Cognito::UserPoolClient").values()
+        assert "https://preferences.example.com/" in client["CallbackURLs"]
+        assert client["CallbackURLs"] == client["LogoutURLs"]
+
+
 class TestOperations:
     def test_cost_nothing_while_tracing_is_off(self):
         functions = made("as it comes", "AWS::Lambda::Function")
@@ -261,9 +294,9 @@ class TestCallers:
 class TestWhatIsAskedForTogether:
     """Rules refuse a deployment before anything is made."""
 
-    def test_an_issuer_comes_with_its_audience(self):
+    def test_an_issuer_comes_with_its_audience_and_a_domain_with_its_certificate(self):
         rules = template().raw["Rules"]
         assert json.loads(expanded())["Rules"] == rules
         said = json.dumps(rules)
-        for parameter in ("Issuer", "Audience"):
+        for parameter in ("Issuer", "Audience", "DomainName", "CertificateArn"):
             assert parameter in said
