@@ -96,8 +96,9 @@ export: .venv/.stamp .venv-sam/.stamp ## Print all that is stored of a user (USE
 	@table=$$($(OUTPUTS) | $(BIN)/python -m infra.outputs TableName) && \
 	$(BIN)/python -m infra.export --table "$$table" --user "$(USER)"
 
-smoke: .venv/.stamp ## Try the README's story on a running stack (URL=… TOKEN=… AGENT=function)
-	@$(BIN)/python -m infra.smoke --url "$(URL)" --token "$(TOKEN)" --agent "$(AGENT)"
+smoke: .venv/.stamp ## Try the README's story on what is deployed (CONFIG_ENV=default, or URL=… TOKEN=… AGENT=function)
+	@$(BIN)/python -m infra.smoke $(if $(URL),--url "$(URL)",--environment "$(CONFIG_ENV)") \
+		$(if $(TOKEN),--token "$(TOKEN)") $(if $(AGENT),--agent "$(AGENT)")
 
 bench: .venv/.stamp ## Measure it, beside bare boto3 and a peer, and write docs/benchmark.* (or only print, BENCH_ARGS=--only=cold,warm)
 	@$(MAKE) --no-print-directory .venv-peer || echo "going on without the peer" >&2

@@ -7,7 +7,6 @@ deletion is lifted when the stack is gone, so a stack that can't be removed keep
 
 import argparse
 import sys
-import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -16,18 +15,7 @@ import boto3
 from botocore.exceptions import ClientError, WaiterError
 
 from infra import export
-
-CONFIGURATION = Path(__file__).parent.parent / "samconfig.toml"
-
-
-def stack_names(environment: str, configuration: Path = CONFIGURATION) -> tuple[str, str]:
-    """The names of an environment's two stacks, the agents' first. Raises KeyError where there are none."""
-    sections = tomllib.loads(configuration.read_text("utf-8"))
-    agents, core = (
-        str(sections[name]["global"]["parameters"]["stack_name"])
-        for name in (f"{environment}-agent", environment)
-    )
-    return agents, core
+from infra.outputs import stack_names
 
 
 def what_outlives(client: Any, stack: str) -> dict[str, str]:

@@ -7,8 +7,36 @@ pool's client. And what is protected against deletion can't be removed, should t
 
 import json
 import sys
+import tomllib
+from pathlib import Path
+
+import boto3
+from botocore.exceptions import ClientError
 
 from infra.template import TEMPLATE
+
+CONFIGURATION = Path(__file__).parent.parent / "samconfig.toml"
+
+
+def stack_names(environment: str, configuration: Path = CONFIGURATION) -> tuple[str, str]:
+    """The names of an environment's two stacks, the agents' first. Raises KeyError where there are none."""
+    sections = tomllib.loads(configuration.read_text("utf-8"))
+    agents, core = (
+        str(sections[name]["global"]["parameters"]["stack_name"])
+        for name in (f"{environment}-agent", environment)
+    )
+    return agents, core
+
+
+def of_stack(name: str) -> dict[str, str]:
+    """Name → value, of the stack in the account and Region of the environment; none where it is not there."""
+    try:
+        (stack,) = boto3.client("cloudformation").describe_stacks(StackName=name)["Stacks"]
+    except ClientError as refusal:
+        if refusal.response["Error"]["Code"] == "ValidationError":  # "does not exist", in the API's model
+            return {}
+        raise
+    return {output["OutputKey"]: output["OutputValue"] for output in stack.get("Outputs", [])}
 
 
 def read(outputs: str) -> dict[str, str]:

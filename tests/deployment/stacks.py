@@ -187,6 +187,7 @@ PRETENDED = {
     "AWS::NoValue": None,
     "UserPool": f"{REGION}_abcDEF123",
     "PageClient": "1h57kf5cpq17m0eml12EXAMPLE",
+    "SmokeClient": "7b4o41qlhhl1bgaclj8sEXAMPLE",
     "Api": "a1b2c3d4e5",
     "Table": "preferences-Table-abc",
     "SignInDomain": "preferences-0123456789ab",

@@ -80,22 +80,28 @@ class TestEveryRequest:
 
 class TestSignIn:
     def test_is_made_unless_an_issuer_is_given(self):
-        kinds = ("UserPool", "UserPoolClient", "UserPoolDomain", "ManagedLoginBranding")
-        for kind in kinds:
-            assert len(made("as it comes", f"AWS::Cognito::{kind}")) == 1
+        kinds = {"UserPool": 1, "UserPoolClient": 2, "UserPoolDomain": 1, "ManagedLoginBranding": 1}
+        for kind, number in kinds.items():
+            assert len(made("as it comes", f"AWS::Cognito::{kind}")) == number
             assert not made("with an issuer of one's own", f"AWS::Cognito::{kind}")
 
     def test_takes_a_code_from_a_public_client_and_nothing_else(self):
-        (client,) = made("as it comes", "AWS::Cognito::UserPoolClient").values()
+        client = made("as it comes", "AWS::Cognito::UserPoolClient")["PageClient"]
         assert client["GenerateSecret"] is False
         assert client["AllowedOAuthFlows"] == ["code"]
         assert client["ExplicitAuthFlows"] == ["ALLOW_REFRESH_TOKEN_AUTH"]
         assert client["PreventUserExistenceErrors"] == "ENABLED"
 
+    def test_lets_only_operators_use_a_password_and_for_minutes(self):
+        client = made("as it comes", "AWS::Cognito::UserPoolClient")["SmokeClient"]
+        assert client["ExplicitAuthFlows"] == ["ALLOW_ADMIN_USER_PASSWORD_AUTH"]  # asks for IAM's permission
+        assert "AllowedOAuthFlows" not in client
+        assert (client["AccessTokenValidity"], client["TokenValidityUnits"]["AccessToken"]) == (5, "minutes")
+
     def test_leads_back_to_the_page_and_until_that_is_known_nowhere(self):
-        (before,) = made("as it comes", "AWS::Cognito::UserPoolClient").values()
+        before = made("as it comes", "AWS::Cognito::UserPoolClient")["PageClient"]
         assert before["CallbackURLs"] == ["https://page-url.invalid/"]
-        (after,) = made("second time, with the page's address", "AWS::Cognito::UserPoolClient").values()
+        after = made("second time, with the page's address", "AWS::Cognito::UserPoolClient")["PageClient"]
         assert after["CallbackURLs"] == after["LogoutURLs"] == ["https://preferences.example/"]
 
     def test_keeps_the_users_whatever_happens_to_the_stack(self):
@@ -147,7 +153,7 @@ class TestSignIn:
         ours = "Issuer" not in WAYS[way]
         assert jwt["jwtConfiguration"] == {
             "issuer": PRETENDED["UserPool", "ProviderURL"] if ours else "https://id.example/",
-            "audience": [PRETENDED["PageClient"] if ours else "page"],
+            "audience": [PRETENDED["PageClient"], PRETENDED["SmokeClient"]] if ours else ["page"],
         }
 
 
@@ -179,7 +185,7 @@ class TestADomain:
         assert record["AliasTarget"]["DNSName"] == PRETENDED["ApiDomain", "RegionalDomainName"]
 
     def test_is_where_sign_in_leads_back_to_as_well(self):
-        (client,) = made(self.WITH, "AWS::Cognito::UserPoolClient").values()
+        client = made(self.WITH, "AWS::Cognito::UserPoolClient")["PageClient"]
         assert "https://preferences.example.com/" in client["CallbackURLs"]
         assert client["CallbackURLs"] == client["LogoutURLs"]
 

@@ -1,10 +1,16 @@
 """The story that is tried on a deployed stack, tried here on the local one."""
 
 import json
+import os
+import re
 import subprocess
 import tomllib
+from typing import ClassVar
 
+import boto3
 import pytest
+from botocore.exceptions import ClientError
+from botocore.stub import ANY, Stubber
 
 from infra import outputs, smoke
 from tests.stack import ROOT, start_stack, stop_stack
@@ -17,13 +23,18 @@ def site():
     stop_stack(process)
 
 
-def story(site, invoke, token=None) -> smoke.Story:
-    return smoke.Story(smoke.People(site.origin, token or site.token()), invoke, say=lambda _: None)
+def story(site, call, token=None) -> smoke.Story:
+    return smoke.Story(smoke.People(site.origin, token or site.token()), call, say=lambda _: None)
+
+
+@pytest.fixture(params=["as a classic agent calls the function", "through the local Gateway"])
+def call(request, site):
+    return smoke.ways(smoke.People(site.origin, site.token()), "", "", "")[request.param]
 
 
 class TestTheStory:
-    def test_holds_on_a_good_stack_and_leaves_nothing(self, site):
-        told = story(site, smoke.local_agent(smoke.People(site.origin, site.token())))
+    def test_holds_on_a_good_stack_and_leaves_nothing(self, site, call):
+        told = story(site, call)
         told.run()
         assert told.told == [
             "the API answers, and asks strangers for a token",
@@ -45,18 +56,16 @@ class TestTheStory:
 
     def test_fails_where_the_lock_does_not_hold(self, site):
         people = smoke.People(site.origin, site.token())
+        honest = smoke.by_function(smoke.local_function(people), people)
 
-        def careless(event):
-            """An agent's door that says "locked" and removes the row all the same."""
-            if event["function"] == "remove_preferences":
-                path = f"/threads/{event['sessionAttributes']['thread_id']}/preferences"
+        def careless(thread, tool, arguments):
+            """An agent's function that says "locked" and removes the row all the same."""
+            if tool == "remove_preferences":
+                path = f"/threads/{thread}/preferences"
                 row = people.ask("GET", path)[1]["preferences"][0]
                 people.ask("DELETE", f"{path}/{row['id']}")
-                body = {"ok": True, "result": "skipped #1 (locked: ask the user to unlock first)"}
-                return {
-                    "response": {"functionResponse": {"responseBody": {"TEXT": {"body": json.dumps(body)}}}}
-                }
-            return smoke.local_agent(people)(event)
+                return {"ok": True, "result": "skipped #1 (locked: ask the user to unlock first)"}
+            return honest(thread, tool, arguments)
 
         with pytest.raises(smoke.Unexpected, match="a locked row is gone"):
             story(site, careless).run()
@@ -66,9 +75,84 @@ class TestTheStory:
         with pytest.raises(smoke.Unexpected, match="POST /threads: 401, not 201"):
             story(site, None, token="x.y.z").run()
 
-    def test_fails_on_an_agents_door_that_does_not_answer_as_one(self, site):
+    def test_fails_on_an_agents_function_that_does_not_answer_as_one(self, site):
+        people = smoke.People(site.origin, site.token())
+        call = smoke.by_function(lambda event: {"errorMessage": "Task timed out"}, people)
         with pytest.raises(smoke.Unexpected, match="add_preferences: no answer of a tool"):
-            story(site, lambda event: {"errorMessage": "Task timed out"}).run()
+            story(site, call).run()
+
+    def test_fails_on_a_gateway_that_hands_no_headers_on_and_says_what_to_do(self, site):
+        def drop(url, body, headers):
+            return {name: value for name, value in headers.items() if not name.startswith("X-")}
+
+        people = smoke.People(site.origin, site.token())
+        call = smoke.by_gateway(site.origin + smoke.LOCAL_GATEWAY, people, drop)
+        with pytest.raises(
+            smoke.Unexpected, match=r"did not hand X-Thread-Id and X-User-Id on .* interceptor"
+        ):
+            story(site, call).run()
+        assert site.user("GET", "/threads").json["threads"] == []
+
+    def test_fails_on_a_gateway_that_refuses_the_caller(self, site):
+        people = smoke.People(site.origin, site.token())
+        call = smoke.by_gateway(f"{site.origin}/threads", people, smoke.unsigned)
+        with pytest.raises(smoke.Unexpected, match="through the Gateway: no answer of a tool: 401"):
+            story(site, call).run()
+
+
+class TestTheGatewaysAnswer:
+    MESSAGE: ClassVar = {"jsonrpc": "2.0", "id": 1, "result": {"content": []}}
+
+    def test_may_be_json_or_a_stream_of_events(self):
+        text = json.dumps(self.MESSAGE)
+        assert smoke._message(text.encode()) == self.MESSAGE
+        assert smoke._message(f"event: message\ndata: {text}\n\n".encode()) == self.MESSAGE
+
+
+class TestTheSignature:
+    def test_is_for_the_gateways_service_and_covers_who_is_meant(self):
+        headers = {"X-Thread-Id": "t", "X-User-Id": "ada"}
+        signed = smoke.signed("https://gw.example/mcp", b"{}", headers)
+        scope = rf"/{os.environ['AWS_DEFAULT_REGION']}/bedrock-agentcore/aws4_request"
+        assert scope in signed["Authorization"]
+        names = re.search(r"SignedHeaders=([^,]+)", signed["Authorization"])[1].split(";")
+        assert {"host", "x-thread-id", "x-user-id", "x-amz-date"} <= set(names)
+        assert signed.items() >= headers.items()
+
+
+class TestThePassingUser:
+    POOL, CLIENT = "eu-west-1_abcDEF123", "1h57kf5cpq17m0eml12EXAMPLE"
+
+    @pytest.fixture
+    def pool(self, monkeypatch):
+        client = boto3.client("cognito-idp")
+        monkeypatch.setattr(smoke.boto3, "client", lambda service: client)
+        with Stubber(client) as stub:
+            yield stub
+            stub.assert_no_pending_responses()
+
+    def expect(self, pool, *, token):
+        of_pool = {"UserPoolId": self.POOL, "Username": ANY}
+        mail = {"MessageAction": "SUPPRESS", "UserAttributes": [{"Name": "email", "Value": ANY}]}
+        pool.add_response("admin_create_user", {}, of_pool | mail)
+        pool.add_response("admin_set_user_password", {}, of_pool | {"Password": ANY, "Permanent": True})
+        asked = {"UserPoolId": self.POOL, "ClientId": self.CLIENT, "AuthFlow": "ADMIN_USER_PASSWORD_AUTH"}
+        asked["AuthParameters"] = ANY
+        if token:
+            pool.add_response("admin_initiate_auth", {"AuthenticationResult": {"AccessToken": token}}, asked)
+        else:
+            pool.add_client_error("admin_initiate_auth", "NotAuthorizedException", expected_params=asked)
+        pool.add_response("admin_delete_user", {}, of_pool)
+
+    def test_has_a_token_and_is_gone_at_the_end(self, pool):
+        self.expect(pool, token="a.b.c")
+        with smoke.passing_user(self.POOL, self.CLIENT) as token:
+            assert token == "a.b.c"
+
+    def test_is_gone_where_no_token_is_given_too(self, pool):
+        self.expect(pool, token=None)
+        with pytest.raises(ClientError), smoke.passing_user(self.POOL, self.CLIENT):
+            pass
 
 
 class TestThePagesAddress:

@@ -1,5 +1,6 @@
 """The templates keep what the design promises: who may do what, and what is never lost."""
 
+import base64
 import json
 import os
 import re
@@ -104,7 +105,13 @@ class TestTheApi:
                     {"Ref": "Issuer"},
                 ]
             },
-            "audience": {"Fn::If": ["MakesUserPool", [{"Ref": "PageClient"}], {"Ref": "Audience"}]},
+            "audience": {
+                "Fn::If": [
+                    "MakesUserPool",
+                    [{"Ref": "PageClient"}, {"Ref": "SmokeClient"}],
+                    {"Ref": "Audience"},
+                ]
+            },
         }
         given = Template(parameters={"Issuer": "https://id.example", "Audience": "page, app"})
         assert given.resolve(jwt) == {"issuer": "https://id.example", "audience": ["page", "app"]}
@@ -414,6 +421,40 @@ class TestWhatTheHistoryGaveUp:
 
 
 BOTH = pytest.mark.parametrize("path", [TEMPLATE, AGENT_TEMPLATE], ids=lambda path: path.name)
+
+
+class TestTheInterceptor:
+    """The one that docs/operating.md shows, with an event as AWS documents it."""
+
+    @pytest.fixture
+    def handler(self):
+        (code,) = re.findall(r"^```python\n(.*?)^```", OPERATING.read_text("utf-8"), re.DOTALL | re.MULTILINE)
+        module = {}
+        exec(code, module)
+        return module
+
+    def event(self, **headers):
+        body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+        request = {"path": "/mcp", "httpMethod": "POST", "headers": headers, "body": body}
+        return {"interceptorInputVersion": "1.0", "mcp": {"gatewayRequest": request}}
+
+    def handed_on(self, handler, **headers):
+        answer = handler["handler"](self.event(**headers), None)
+        assert answer["interceptorOutputVersion"] == "1.0"
+        request = answer["mcp"]["transformedGatewayRequest"]
+        assert request["body"] == {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+        return request["headers"]
+
+    def test_hands_on_who_is_meant_and_nothing_else(self, handler):
+        given = {"X-Thread-Id": "t", "x-user-id": "ada", "Authorization": "Bearer a.b.c", "Accept": "*/*"}
+        assert self.handed_on(handler, **given) == {"x-thread-id": "t", "x-user-id": "ada"}
+        assert self.handed_on(handler, Accept="*/*") == {}
+
+    def test_takes_the_user_from_the_token_where_users_call(self, handler):
+        handler["USERS_CALL"] = True
+        claims = base64.urlsafe_b64encode(b'{"sub":"eve"}').decode().rstrip("=")
+        given = {"X-Thread-Id": "t", "X-User-Id": "ada", "Authorization": f"Bearer e30.{claims}.sig"}
+        assert self.handed_on(handler, **given) == {"x-thread-id": "t", "x-user-id": "eve"}
 
 
 class TestTheHandbook:

@@ -25,7 +25,8 @@ def uses(step, action) -> bool:
 
 def dry_run(command) -> str:
     """What make would do. Fails where it knows no such target."""
-    given = [*command.split(), "--dry-run"]
+    installed = ["--old-file", ".venv/.stamp", "--old-file", ".venv-sam/.stamp"]
+    given = [*command.split(), "--dry-run", *installed]
     return subprocess.run(given, cwd=ROOT, capture_output=True, text=True, check=True).stdout
 
 
@@ -80,15 +81,30 @@ class TestADeployment:
         (down,) = (s for s in steps("deploy.yml", "deploy") if uses(s, "actions/download-artifact"))
         assert self.JOBS["deploy"]["needs"] == "build"
         assert (up["with"]["name"], up["with"]["path"]) == (down["with"]["name"], down["with"]["path"])
-        told = dry_run(steps("deploy.yml", "deploy")[-1]["run"])
+        (deploy,) = (
+            s["run"] for s in steps("deploy.yml", "deploy") if s.get("run", "").startswith("make deploy ")
+        )
+        told = dry_run(deploy)
         assert "sam deploy" in told
         assert not re.search(r"sam build|infra\.build", told)
 
     def test_installs_nothing_once_it_has_credentials(self):
         names = [step.get("uses", step.get("run")) for step in steps("deploy.yml", "deploy")]
-        *_, credentials, last = names
-        assert credentials.startswith("aws-actions/configure-aws-credentials@")
-        assert last.startswith("make deploy ")
+        credentials = [name.partition("@")[0] for name in names].index(
+            "aws-actions/configure-aws-credentials"
+        )
+        after = names[credentials + 1 :]
+        assert [name.split()[1] for name in after] == ["deploy", "deploy-agent", "smoke"]
+        for command in after:
+            assert not re.search(r"pip install|npm |-m venv", dry_run(command))
+
+    def test_is_tested_before_it_is_built_and_tried_after_it_is_deployed(self):
+        built = [step["run"] for step in steps("deploy.yml", "build") if "run" in step]
+        assert built == ["bash .ci/run", "make build"]
+        assert steps("deploy.yml", "deploy")[-1]["run"] == "make smoke"
+
+    def test_takes_the_sections_of_its_environment(self):
+        assert self.JOBS["deploy"]["env"] == {"CONFIG_ENV": "${{ vars.CONFIG_ENV || 'default' }}"}
 
     def test_comes_from_the_default_branch_or_a_tag(self):
         assert self.JOBS["build"]["if"] == (
