@@ -115,3 +115,4 @@ lock: .venv/.stamp ## Remake the lock files (UPGRADE=--upgrade takes newer versi
 	$(LOCK) --output-file requirements/checkov.txt requirements/checkov.in
 	$(LOCK) --output-file requirements/schemathesis.txt requirements/schemathesis.in
 	$(LOCK) --output-file requirements/peer.txt requirements/peer.in
+	$(LOCK) --output-file requirements/oldest-boto3.txt requirements/oldest-boto3.in

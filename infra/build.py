@@ -48,7 +48,7 @@ def build(target: Path, platform: Platform = LAMBDA) -> int:
     """
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
-    _install(target, platform)
+    install(LOCK, target, platform)
     shutil.copytree(
         FUNCTIONS / "preferences",
         target / "preferences",
@@ -64,11 +64,12 @@ def build(target: Path, platform: Platform = LAMBDA) -> int:
     return sum(1 for _ in target.rglob("*.pyc"))
 
 
-def _install(target: Path, platform: Platform) -> None:
+def install(lock: Path, target: Path, platform: Platform) -> None:
+    """Installs what the lock file names into `target`. Raises CalledProcessError where that can't be had."""
     command = [
         *(sys.executable, "-m", "uv", "pip", "install", "--quiet", "--target", str(target)),
         *("--link-mode", "copy"),  # files that are changed below must not be the cache's own
-        *("--only-binary", ":all:", "--no-deps", "--require-hashes", "--requirement", str(LOCK)),
+        *("--only-binary", ":all:", "--no-deps", "--require-hashes", "--requirement", str(lock)),
         *("--python-version", platform.python),
     ]
     if platform.name:

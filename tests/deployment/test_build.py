@@ -10,9 +10,11 @@ import subprocess
 import sys
 import zipfile
 
+import boto3
+import botocore
 import pytest
 
-from infra import build
+from infra import botocore_data, build
 from infra.template import Template
 from tests.bench import runtime
 
@@ -37,13 +39,23 @@ def made(tmp_path_factory):
     return folder / "package", folder / "package.zip"
 
 
-@pytest.fixture(scope="module")
-def path(tmp_path_factory):
-    """What the same package, built for this machine, imports from; beside it only what Lambda brings."""
+OLDEST = build.LOCK.with_name("oldest-boto3.txt")
+
+
+@pytest.fixture(scope="module", params=["the newest boto3", "the oldest boto3"])
+def path(request, tmp_path_factory):
+    """What the same package, built for this machine, imports from; beside it only what Lambda brings.
+
+    Lambda decides which boto3 that is: the newest is the one of the lock file.
+    """
     folder = tmp_path_factory.mktemp("here")
     build.build(folder / "package", build.HERE)
     runtime.lay_out(folder / "runtime")
-    return [str(folder / "package"), str(folder / "runtime")]
+    found = [str(folder / "package"), str(folder / "runtime")]
+    if request.param == "the oldest boto3":
+        build.install(OLDEST, folder / "oldest", build.HERE)
+        found.insert(1, str(folder / "oldest"))
+    return found
 
 
 class TestThePackageForLambda:
@@ -96,7 +108,7 @@ class TestWithoutTheRightPython:
     def test_says_that_nothing_was_compiled(self, tmp_path, monkeypatch, capsys):
         monkeypatch.setattr(build, "_candidates", lambda version: ["no-such-python", sys.executable])
         monkeypatch.setattr(build, "LAMBDA", build.Platform("3.99", build.LAMBDA.name))
-        monkeypatch.setattr(build, "_install", lambda target, platform: None)
+        monkeypatch.setattr(build, "install", lambda lock, target, platform: None)
         monkeypatch.setattr(sys, "argv", ["build", str(tmp_path / "package")])
         build.main()
         told = capsys.readouterr()
@@ -105,14 +117,14 @@ class TestWithoutTheRightPython:
 
 
 class TestTheSameForThisMachine:
-    """The doors as Lambda would run them: its own client, a Runtime API, the package and nothing else."""
+    """The handlers as Lambda would run them: its own client, a Runtime API, the package and nothing else."""
 
     def start(self, path, handler, event):
         """The handler's answer to its first event, with a DynamoDB whose every answer is an empty one."""
         environment = {"TABLE_NAME": "preferences", "REQUIRE_USER_ID": "true", "HISTORY_DAYS": "90"}
         return json.loads(runtime.start(handler, json.dumps(event).encode(), path, environment).answer)
 
-    def test_opens_the_peoples_door(self, path):
+    def test_answers_people(self, path):
         claims = {"sub": "ada", "token_use": "access"}
         event = {
             "version": "2.0",
@@ -126,7 +138,7 @@ class TestTheSameForThisMachine:
         assert answer["statusCode"] == 404
         assert json.loads(answer["body"])["code"] == "not_found"
 
-    def test_opens_the_agents_door(self, path):
+    def test_answers_agents(self, path):
         event = {
             "messageVersion": "1.0",
             "agent": {},
@@ -136,10 +148,59 @@ class TestTheSameForThisMachine:
         }
         answer = self.start(path, "preferences.agent.handler", event)
         body = answer["response"]["functionResponse"]["responseBody"]["TEXT"]["body"]
-        assert json.loads(body)["preferences"] == "no preferences recorded yet"
+        assert json.loads(body)["result"] == "no preferences recorded yet"
 
-    def test_opens_the_streams_door(self, path):
+    def test_takes_changes(self, path):
         assert self.start(path, "preferences.history.handler", {"Records": []}) == {"batchItemFailures": []}
+
+    def test_runs_on_the_boto3_that_is_meant(self, path):
+        code = "import boto3, botocore; print(boto3.__version__, botocore.__version__)"
+        told = subprocess.run(
+            [sys.executable, "-S", "-c", code],
+            env={"PYTHONPATH": os.pathsep.join(path)},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.split()
+        newest = [boto3.__version__, botocore.__version__]
+        assert told == (["1.35.0"] * 2 if len(path) == 3 else newest)
+
+    def test_reads_our_own_cut_of_botocores_data_or_all_of_it(self, path):
+        """The cut is of the newest botocore. One that can't read it serves all the same, and says so once."""
+        code = (
+            "import logging; logging.basicConfig()\n"
+            "from preferences.repository.client import dynamodb_client\n"
+            "print(*dynamodb_client().meta.service_model.operation_names)"
+        )
+        ran = subprocess.run(
+            [sys.executable, "-S", "-c", code],
+            env={"PYTHONPATH": os.pathsep.join(path), "AWS_DEFAULT_REGION": "eu-west-1"},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        operations = set(ran.stdout.split())
+        if len(path) == 2:
+            assert (ran.stderr, operations) == ("", set(botocore_data.OPERATIONS))
+        else:
+            assert "botocore's own data is used: EndpointResolutionError" in ran.stderr
+            assert operations > set(botocore_data.OPERATIONS)
+
+    def test_can_ask_for_the_item_that_refused(self, path):
+        """The newest part of DynamoDB's API that the code relies on, through the whole client."""
+        code = (
+            "from preferences.repository.client import dynamodb_client\n"
+            "shape = dynamodb_client().meta.service_model.operation_model('UpdateItem').input_shape\n"
+            "print('ReturnValuesOnConditionCheckFailure' in shape.members)"
+        )
+        ran = subprocess.run(
+            [sys.executable, "-S", "-c", code],
+            env={"PYTHONPATH": os.pathsep.join(path), "AWS_DEFAULT_REGION": "eu-west-1"},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert ran.stdout.strip() == "True"
 
     def test_imports_dependencies_from_the_package_alone(self, path):
         code = "import boto3, pydantic, aws_lambda_powertools as p; print(pydantic.__file__, p.__file__)"

@@ -65,7 +65,7 @@ def test_a_test_of_ones_own_sees_a_locked_row_refused_in_a_minute(wheel, tmp_pat
 
 
 def test_the_package_for_lambda_holds_no_fixtures(tmp_path, monkeypatch):
-    monkeypatch.setattr(build, "_install", lambda target, platform: None)
+    monkeypatch.setattr(build, "install", lambda lock, target, platform: None)
     build.build(tmp_path / "package")
     assert (tmp_path / "package/preferences/agent").is_dir()
     assert not (tmp_path / "package/preferences/testing").exists()
