@@ -978,6 +978,7 @@ class TestThePanel:
         page = get("GET /")
         assert page.headers["Content-Security-Policy"] == f"{sources}; connect-src 'self'; {rest}"
         assert page.headers["X-Content-Type-Options"] == "nosniff"
+        assert page.headers["Strict-Transport-Security"] == "max-age=31536000"
         assert page.headers["Referrer-Policy"] == "no-referrer"
 
     def test_may_connect_to_the_sign_in_too(self, assets, get, monkeypatch):

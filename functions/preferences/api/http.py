@@ -215,6 +215,14 @@ class Request:
         return wanted.get("gzip", wanted.get("*", False))
 
 
+_ALWAYS = {
+    # The text of a row is a stranger's: no browser may guess that it is a page.
+    "X-Content-Type-Options": "nosniff",
+    # A page at a domain of one's own, which a first visit could otherwise be led to without TLS.
+    "Strict-Transport-Security": "max-age=31536000",
+}
+
+
 @dataclass(frozen=True)
 class Response:
     status: int
@@ -230,8 +238,7 @@ class Response:
         """What API Gateway takes. A status without a body has none, not an empty one."""
         answer = {
             "statusCode": self.status,
-            # The text of a row is a stranger's: no browser may guess that it is a page.
-            "headers": {"X-Content-Type-Options": "nosniff", **self.headers},
+            "headers": {**_ALWAYS, **self.headers},
             "isBase64Encoded": self.is_base64,
         }
         return answer if self.body is None else {**answer, "body": self.body}
