@@ -17,6 +17,7 @@ from starlette.routing import Route as LocalRoute
 from starlette.routing import Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from infra.local.aws import LocalAws
 from infra.local.gateway import ToolGateway, read_target
 from infra.local.invocation import Handler, invoke, report
 from infra.local.issuer import LOOPBACK, Authorizer, is_loopback_origin
@@ -40,9 +41,11 @@ def make_app(
 ) -> ASGIApp:
     """The template's HTTP API over `handlers` (by logical id of their function), and what is local only.
 
-    `agent` is the logical id of the agents' function: /local/agent takes a classic agent's events for it, and
-    /local/mcp is a Gateway's endpoint. Requests for a host that is not this machine are refused: a page
-    elsewhere could have its own name point here.
+    `agent` is the logical id of the agents' function: /local/agent takes a classic agent's events for it,
+    /local/mcp is a Gateway's endpoint, /local/aws stands in for the AWS APIs that the examples call.
+
+    Requests for a host that is not this machine are refused: a page elsewhere could have its own name point
+    here.
     """
     functions = template.functions
     api = HttpApi(template, handlers, authorizer)
@@ -51,6 +54,7 @@ def make_app(
         function, handler = functions[agent], handlers[agent]
         routes.append(LocalRoute(AGENT_PATH, _agent_endpoint(function, handler), methods=["POST"]))
         routes.append(ToolGateway(read_target(), function, handler).route)
+        routes += LocalAws(function, handler).routes
     router = Router(routes, redirect_slashes=False, default=api)
     return TrustedHostMiddleware(router, allowed_hosts=list(LOOPBACK), www_redirect=False)
 
