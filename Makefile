@@ -23,7 +23,8 @@ help: ## Show this list
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes --requirement $<
 	@touch $@
 
-# The tools that need versions of their own: .venv-sam, .venv-checkov, .venv-schemathesis, .venv-peer.
+# What needs versions of its own: .venv-sam, .venv-checkov, .venv-schemathesis, .venv-peer, and for the examples
+# .venv-strands, .venv-langgraph.
 .PRECIOUS: .venv-%/.stamp
 .venv-%: .venv-%/.stamp ;
 .venv-%/.stamp: requirements/%.txt
@@ -116,3 +117,5 @@ lock: .venv/.stamp ## Remake the lock files (UPGRADE=--upgrade takes newer versi
 	$(LOCK) --output-file requirements/schemathesis.txt requirements/schemathesis.in
 	$(LOCK) --output-file requirements/peer.txt requirements/peer.in
 	$(LOCK) --output-file requirements/oldest-boto3.txt requirements/oldest-boto3.in
+	$(LOCK) --output-file requirements/strands.txt requirements/strands.in
+	$(LOCK) --output-file requirements/langgraph.txt requirements/langgraph.in
