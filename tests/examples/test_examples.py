@@ -13,7 +13,7 @@ from infra.local.gateway import FAULT
 from tests.examples.runner import EXAMPLES, Play, answers, command, rehearse, require_installed, result, run
 from tests.examples.signed import signed_gateway
 from tests.fault_proxy import error, fault_proxy, passes, resets
-from tests.local.test_gateway import Recorder, serving
+from tests.local.recorder import Recorder, serving
 from tests.stack import ROOT, Site, start_stack, stop_stack
 
 BY_GATEWAY = [name for name in EXAMPLES if "backend.GATEWAY" in EXAMPLES[name].read_text("utf-8")]

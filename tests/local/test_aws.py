@@ -10,7 +10,7 @@ from botocore.exceptions import ClientError, EventStreamError
 
 from infra.local.aws import AWS_PATH
 from infra.local.scripted import SCRIPT, reply
-from tests.local.test_gateway import Recorder, serving
+from tests.local.recorder import Recorder, serving
 from tests.stack import Site
 
 TOOLS = {

@@ -1,23 +1,17 @@
 """The local Gateway: the SDK's client and the MCP Inspector call the tools through it."""
 
-import contextlib
 import json
 import shutil
-import socket
 import subprocess
-import threading
 
 import anyio
 import pytest
-import uvicorn
 from mcp import Client, MCPError
 from mcp.client.streamable_http import create_mcp_http_client, streamable_http_client
 
-from infra.local.app import make_app
 from infra.local.gateway import FAULT, MCP_PATH, read_target
-from infra.local.issuer import Authorizer
-from infra.template import Template
 from tests.conftest import require
+from tests.local.recorder import Recorder, serving
 from tests.stack import ROOT, Site
 
 INSPECTOR = ROOT / "tests/local/inspector/node_modules/.bin/mcp-inspector"
@@ -50,41 +44,6 @@ def call(origin, tool, arguments, headers=None, mode="auto"):
     result = ask(origin, use, headers=headers, mode=mode)
     (content,) = result.content
     return result.is_error, content.text
-
-
-@contextlib.contextmanager
-def serving(handler):
-    """The origin of a local stack in this process, over this handler alone."""
-    listener = socket.create_server(("127.0.0.1", 0))
-    template = Template(references={"Table": "preferences"})
-    app = make_app(
-        template,
-        dict.fromkeys(template.functions, handler),
-        Authorizer("nobody", [], {"keys": []}),
-        agent="AgentFunction",
-    )
-    server = uvicorn.Server(uvicorn.Config(app, log_level="critical", lifespan="off"))
-    thread = threading.Thread(target=server.run, args=([listener],))
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-    finally:
-        server.should_exit = True
-        thread.join()
-
-
-class Recorder:
-    """A handler that keeps what it was given."""
-
-    def __init__(self):
-        self.calls = []
-        self.answer = {"ok": True}
-
-    def __call__(self, event, context):
-        self.calls.append((event, context))
-        if isinstance(self.answer, Exception):
-            raise self.answer
-        return self.answer
 
 
 @pytest.fixture(scope="module")
