@@ -23,6 +23,7 @@ from typing import Any
 import boto3
 from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
+from botocore.config import Config
 
 LOCAL = os.environ.get("LOCAL_STACK", "http://127.0.0.1:8080")
 API = os.environ.get("PREFERENCES_API", LOCAL).rstrip("/")
@@ -34,6 +35,12 @@ THREAD = os.environ.get("THREAD") or f"example-{uuid.uuid4().hex[:8]}"
 INSTRUCTION = """You talk with one user. Keep what the user wants from you with the preference tools.
 What is locked, only the user can change: say so, and carry on with the rest."""
 """Short, for the examples. infra/instruction.txt is the one to take."""
+
+NO_ANSWER = "No answer came: it is unknown whether this was done. Look at the list before you try again."
+"""What a model gets in place of an exception, when a Gateway or a function throttles, fails or is gone."""
+
+ONCE = Config(retries={"total_max_attempts": 1})
+"""For calls that may change the list: a copy sent by itself could remove the row that has moved up since."""
 
 SAYS = sys.argv[1:] or [
     "My budget is 900 euros at most. And keep an academic tone, please.",

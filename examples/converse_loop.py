@@ -9,22 +9,25 @@ from pathlib import Path
 
 import backend
 import boto3
+from botocore.exceptions import BotoCoreError, ClientError
 
-bedrock, functions = boto3.client("bedrock-runtime"), boto3.client("lambda")
+bedrock, functions = boto3.client("bedrock-runtime"), boto3.client("lambda", config=backend.ONCE)
 TOOLS = json.loads((Path(__file__).parent.parent / "infra/tools/converse.json").read_text("utf-8"))
 
 
-def call(name: str, arguments: dict) -> dict:
+def call(name: str, arguments: dict) -> str:
     """The tool's answer. The call goes to the function in the form in which a Gateway sends it."""
     custom = {"bedrockAgentCoreToolName": name, "bedrockAgentCorePropagatedHeaders": backend.headers()}
-    answer = functions.invoke(
-        FunctionName=backend.FUNCTION,
-        ClientContext=base64.b64encode(json.dumps({"custom": custom}).encode()).decode(),
-        Payload=json.dumps(arguments),
-    )
-    if "FunctionError" in answer:  # for instance out of time; its payload is for logs, not for a model
-        return {"ok": False, "error": {"code": "outcome_unknown", "message": "look at the list first"}}
-    return json.loads(answer["Payload"].read())
+    try:
+        answer = functions.invoke(
+            FunctionName=backend.FUNCTION,
+            ClientContext=base64.b64encode(json.dumps({"custom": custom}).encode()).decode(),
+            Payload=json.dumps(arguments),
+        )
+        text = answer["Payload"].read().decode()
+    except (BotoCoreError, ClientError):
+        return backend.NO_ANSWER
+    return backend.NO_ANSWER if "FunctionError" in answer else text  # its payload would be a stack trace
 
 
 messages: list = []
@@ -38,9 +41,7 @@ for says in backend.conversation():
         uses = [part["toolUse"] for part in messages[-1]["content"] if "toolUse" in part]
         if not uses:
             break
-        results = [(use["toolUseId"], call(use["name"], use["input"])) for use in uses]
-        content = [
-            {"toolResult": {"toolUseId": id_, "content": [{"json": result}]}} for id_, result in results
-        ]
-        messages.append({"role": "user", "content": content})
+        answers = [(use["toolUseId"], [{"text": call(use["name"], use["input"])}]) for use in uses]
+        results = [{"toolResult": {"toolUseId": id_, "content": content}} for id_, content in answers]
+        messages.append({"role": "user", "content": results})
     print("Agent:", *(part["text"] for part in messages[-1]["content"] if "text" in part))

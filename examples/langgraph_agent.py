@@ -7,7 +7,7 @@ import asyncio
 
 import backend
 from langchain.agents import create_agent
-from langchain.agents.middleware import ModelRequest, dynamic_prompt
+from langchain.agents.middleware import ModelRequest, ToolRetryMiddleware, dynamic_prompt
 from langchain_aws import ChatBedrockConverse
 from langchain_mcp_adapters.client import MultiServerMCPClient
 
@@ -22,7 +22,8 @@ async def main() -> None:
     server |= {"headers": backend.headers(), "auth": backend.AUTH}
     tools = await MultiServerMCPClient({"preferences": server}).get_tools()
     model = ChatBedrockConverse(model=backend.MODEL)
-    agent = create_agent(model, tools, middleware=[preferences])
+    no_answer = ToolRetryMiddleware(max_retries=0, on_failure=lambda _: backend.NO_ANSWER)
+    agent = create_agent(model, tools, middleware=[preferences, no_answer])
     messages: list = []
     for says in backend.conversation():
         state = await agent.ainvoke({"messages": [*messages, {"role": "user", "content": says}]})

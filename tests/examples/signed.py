@@ -1,4 +1,4 @@
-"""A Gateway with IAM before the local one: who has not signed with SigV4 is refused."""
+"""A Gateway with IAM before the local one: who has not signed with SigV4 is refused. It may lose calls."""
 
 import contextlib
 import hashlib
@@ -46,8 +46,11 @@ def signature(method, path, headers, body) -> str | None:
 
 
 @contextlib.contextmanager
-def signed_gateway(gateway: str) -> Iterator[str]:
-    """The URL of a Gateway that hands what is signed on to the one at `gateway`."""
+def signed_gateway(gateway: str, *, loses: str = "") -> Iterator[str]:
+    """The URL of a Gateway that hands what is signed on to the one at `gateway`.
+
+    Calls of tools get no answer, but a closed connection, where the thread's id begins with `loses`.
+    """
     there = urlsplit(gateway)
 
     class Handler(BaseHTTPRequestHandler):
@@ -60,6 +63,9 @@ def signed_gateway(gateway: str) -> Iterator[str]:
             wanted = signature(self.command, self.path, headers, body)
             if wanted is None or not headers["authorization"].endswith(f"Signature={wanted}"):
                 self._answer(403, "application/json", b'{"message": "Forbidden"}')
+                return
+            if loses and b'"tools/call"' in body and headers["x-thread-id"].startswith(loses):
+                self.close_connection = True
                 return
             connection = http.client.HTTPConnection(there.netloc, timeout=30)
             try:

@@ -4,6 +4,7 @@ And whatever a tool refuses or fails with, the model gets a sentence that it can
 """
 
 import re
+import socket
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
@@ -18,6 +19,7 @@ from tests.stack import ROOT, Site, start_stack, stop_stack
 
 BY_GATEWAY = [name for name in EXAMPLES if "backend.GATEWAY" in EXAMPLES[name].read_text("utf-8")]
 
+NO_ANSWER = "No answer came: it is unknown whether this was done. Look at the list before you try again."
 LOOK = "What do you know about me?"
 ADD = 'call add_preferences {"items": [{"title": "Quiet"}], "action_and_reasoning": "Trying."}'
 LIST = 'call list_preferences {"action_and_reasoning": "Looking."}'
@@ -56,23 +58,28 @@ def played(dynoxide):
     with (
         fault_proxy(dynoxide) as proxy,
         serving(broken := Recorder()) as elsewhere,
+        socket.socket() as silent,
     ):
+        silent.bind(("127.0.0.1", 0))  # and nobody listens
         proxy.fail_always("UpdateItem", Trouble())
         broken.answer = RuntimeError("a secret")
         process, site = start_stack(AWS_ENDPOINT_URL_DYNAMODB=proxy.url, TABLE_NAME="examples")
 
+        def ways_to(origin, gateway):
+            """Environment variables that have an example find the tools there."""
+            aws = ("AWS_ENDPOINT_URL_LAMBDA", "AWS_ENDPOINT_URL_BEDROCK_AGENT_RUNTIME")
+            return {"PREFERENCES_GATEWAY": gateway} | dict.fromkeys(aws, f"{origin}/local/aws")
+
         def play(name, gateway):
-            broken = {
-                "PREFERENCES_GATEWAY": f"{elsewhere}/local/mcp",
-                "AWS_ENDPOINT_URL_LAMBDA": f"{elsewhere}/local/aws",
-                "AWS_ENDPOINT_URL_BEDROCK_AGENT_RUNTIME": f"{elsewhere}/local/aws",
-            }
+            broken = ways_to(elsewhere, f"{elsewhere}/local/mcp")
+            gone = ways_to(f"http://127.0.0.1:{silent.getsockname()[1]}", gateway)
             plays = {
                 "refused": Play((LOOK, UNTITLED, SHAPELESS, UNKNOWN, ADD, LOOK), f"refused-{name}"),
                 "nameless": Play((LIST, LOOK), f"nameless-{name}", NAMELESS),
                 "unknown": Play((ADD, LOOK), f"unknown-{name}"),
                 "busy": Play((ADD, LOOK), f"busy-{name}"),
                 "broken": Play((ADD, LOOK), f"broken-{name}", environment=broken),
+                "gone": Play((ADD, LOOK), f"gone-{name}", environment=gone),
                 "signed": Play((ADD,), f"signed-{name}", environment={"PREFERENCES_GATEWAY": gateway}),
             }
             return dict(zip(plays, rehearse(name, site, plays.values()), strict=True))
@@ -80,7 +87,7 @@ def played(dynoxide):
         names = [name for name in EXAMPLES if (ROOT / command(name)[0]).exists()]
         try:
             with (
-                signed_gateway(f"{site.origin}/local/mcp") as gateway,
+                signed_gateway(f"{site.origin}/local/mcp", loses="gone-") as gateway,
                 ThreadPoolExecutor(len(names)) as pool,
             ):
                 yield dict(zip(names, pool.map(play, names, [gateway] * len(names)), strict=True))
@@ -184,20 +191,22 @@ def test_an_unknown_outcome_brings_our_sentence(said):
     assert goes_on(after)
 
 
-def test_a_function_that_fails_brings_a_sentence_without_a_trace(example, played):
-    play = played[example]["broken"]
-    if example == "classic_agent":  # Bedrock ends such a turn itself: the model is not asked again
-        assert "dependencyFailedException" in play.failed
-        assert "a secret" not in play.failed
-        return
-    added, after = play.answers()
-    if example in BY_GATEWAY:
-        assert FAULT in added
-    else:
-        assert result(added)["error"]["code"] == "outcome_unknown"
+def test_a_function_that_fails_brings_a_sentence_without_a_trace(said, example):
+    added, after = said("broken")
+    assert (FAULT if example in BY_GATEWAY else NO_ANSWER) in added
     assert "a secret" not in added
-    assert "Traceback" not in added
     assert goes_on(after)
+
+
+def test_tools_that_cannot_be_reached_bring_a_sentence(said, example):
+    added, after = said("gone")
+    own = "Connection to the MCP server was closed"  # Strands says so itself
+    assert (own if example == "strands_agent" else NO_ANSWER) in added
+    assert "Traceback" not in added
+    if example == "classic_agent":  # it is Bedrock that is out of reach, so there is no model either
+        assert NO_ANSWER in after
+    else:
+        assert goes_on(after)
 
 
 @pytest.mark.parametrize("example", BY_GATEWAY, indirect=True)
@@ -228,6 +237,6 @@ def test_some_call_the_tools_through_a_gateway():
 def test_each_is_short_and_takes_the_list_into_the_prompt_at_one_place():
     for name, path in EXAMPLES.items():
         lines = path.read_text("utf-8").splitlines()
-        assert len(lines) <= 60, name
+        assert len(lines) <= 70, name
         places = [line for line in lines if "backend.prompt()" in line or "backend.session_state()" in line]
         assert len(places) == 1, name
