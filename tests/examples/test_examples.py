@@ -240,3 +240,24 @@ def test_each_is_short_and_takes_the_list_into_the_prompt_at_one_place():
         assert len(lines) <= 70, name
         places = [line for line in lines if "backend.prompt()" in line or "backend.session_state()" in line]
         assert len(places) == 1, name
+
+
+def test_the_docs_name_each_example_and_the_versions_tried():
+    page = (ROOT / "docs/agents.md").read_text("utf-8")
+    for name in EXAMPLES:
+        python, script = command(name)
+        assert f"`make {python.partition('/')[0]} && {python} {script}`" in page
+        assert f"](../{script})" in page
+    pinned = [
+        line.split()[0]
+        for lock, packages in (
+            ("strands", "strands-agents"),
+            ("langgraph", "langchain|langchain-aws|langchain-mcp-adapters"),
+            ("dev", "mcp|boto3"),
+        )
+        for line in (ROOT / f"requirements/{lock}.txt").read_text("utf-8").splitlines()
+        if re.match(rf"({packages})==", line)
+    ]
+    assert len(pinned) == 6
+    for pin in pinned:
+        assert pin.replace("==", " ") in page
