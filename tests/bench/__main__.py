@@ -45,6 +45,8 @@ def main() -> int:
         "throughput": (peers.throughput, lambda: None),
     }
     wanted = given.only.split(",") if given.only else list(sections)
+    if unknown := [name for name in wanted if name not in sections]:
+        parser.error(f"there is no section {', '.join(map(repr, unknown))}; there are {', '.join(sections)}")
     found: dict[str, Any] = {
         "machine": f"{os.cpu_count()} cores, Python {platform.python_version()}",
         "when": datetime.now(UTC).date().isoformat(),
