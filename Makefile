@@ -12,6 +12,7 @@ LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generat
 
 .DEFAULT_GOAL := help
 .PHONY: help .venv local check test coverage test-deployment prove mutants validate audit lock schemas package build deploy deploy-agent destroy export smoke bench \
+.PHONY: help .venv local check test coverage test-deployment prove mutants validate audit lock schemas package build deploy smoke bench compare \
 	build-ApiFunction build-AgentFunction build-HistoryFunction
 
 help: ## Show this list
@@ -106,6 +107,12 @@ bench: .venv/.stamp ## Measure it, beside bare boto3 and a peer, and write docs/
 	@npm ci --silent --prefix tests/bench/tokens || echo "going on without the tokenizer" >&2
 	PYTHONPATH=functions:. $(BIN)/python -m tests.bench $(BENCH_ARGS)
 
+COMPARED := .venv-peer .venv-compare-langmem .venv-compare-mem0 .venv-compare-agno
+compare: .venv/.stamp ## Ask it, and what one would pick instead, the same questions, and write docs/comparison.md (COMPARE_ARGS=--short: in seconds)
+	@$(MAKE) --no-print-directory $(if $(filter --short,$(COMPARE_ARGS)),.venv-peer,$(COMPARED))
+	$(if $(filter --short,$(COMPARE_ARGS)),,npm ci --prefix tests/compare/npm --no-audit --no-fund)
+	PYTHONPATH=functions:. $(BIN)/python -m tests.compare $(COMPARE_ARGS)
+
 schemas: .venv/.stamp ## Write what is rendered from the code: tool schemas, OpenAPI, their copies in the template
 	$(BIN)/python -m infra.schemas
 
@@ -119,3 +126,5 @@ lock: .venv/.stamp ## Remake the lock files (UPGRADE=--upgrade takes newer versi
 	$(LOCK) --output-file requirements/oldest-boto3.txt requirements/oldest-boto3.in
 	$(LOCK) --output-file requirements/strands.txt requirements/strands.in
 	$(LOCK) --output-file requirements/langgraph.txt requirements/langgraph.in
+	for name in langmem mem0 agno; do \
+		$(LOCK) --output-file requirements/compare-$$name.txt requirements/compare-$$name.in || exit; done
