@@ -11,8 +11,8 @@ LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generat
 	--custom-compile-command "make lock" $(UPGRADE)
 
 .DEFAULT_GOAL := help
-.PHONY: help .venv local check test coverage test-deployment prove mutants validate audit lock schemas package build deploy deploy-agent destroy export smoke bench \
-.PHONY: help .venv local check test coverage test-deployment prove mutants validate audit lock schemas package build deploy smoke bench compare \
+.PHONY: help .venv local check test coverage test-deployment prove mutants validate audit lock schemas package build deploy deploy-agent destroy export \
+	smoke bench compare \
 	build-ApiFunction build-AgentFunction build-HistoryFunction
 
 help: ## Show this list
@@ -107,7 +107,7 @@ bench: .venv/.stamp ## Measure it, beside bare boto3 and a peer, and write docs/
 	@npm ci --silent --prefix tests/bench/tokens || echo "going on without the tokenizer" >&2
 	PYTHONPATH=functions:. $(BIN)/python -m tests.bench $(BENCH_ARGS)
 
-COMPARED := .venv-peer .venv-compare-langmem .venv-compare-mem0 .venv-compare-agno
+COMPARED := .venv-peer .venv-compare-langmem .venv-compare-mem0 .venv-compare-agno .venv-compare-anthropic
 compare: .venv/.stamp ## Ask it, and what one would pick instead, the same questions, and write docs/comparison.md (COMPARE_ARGS=--short: in seconds)
 	@$(MAKE) --no-print-directory $(if $(filter --short,$(COMPARE_ARGS)),.venv-peer,$(COMPARED))
 	$(if $(filter --short,$(COMPARE_ARGS)),,npm ci --prefix tests/compare/npm --no-audit --no-fund)
@@ -126,5 +126,5 @@ lock: .venv/.stamp ## Remake the lock files (UPGRADE=--upgrade takes newer versi
 	$(LOCK) --output-file requirements/oldest-boto3.txt requirements/oldest-boto3.in
 	$(LOCK) --output-file requirements/strands.txt requirements/strands.in
 	$(LOCK) --output-file requirements/langgraph.txt requirements/langgraph.in
-	for name in langmem mem0 agno; do \
+	for name in langmem mem0 agno anthropic; do \
 		$(LOCK) --output-file requirements/compare-$$name.txt requirements/compare-$$name.in || exit; done

@@ -77,6 +77,24 @@ def lock(system: System, thread: str) -> Cell:
     return Cell("holds" if kept == system.rounds else "breaks", text)
 
 
+@control("insistent agent")
+def insistent_agent(system: System, thread: str) -> Cell:
+    """The row is locked, the agent's list says so, and the agent changes and removes it all the same."""
+    filled(system, thread, "Budget under 900")
+    system.user_lock(thread, "Budget under 900")
+    system.heeds_locks = False
+    try:
+        system.update(thread, system.seen(thread), {1: {"title": "Budget under 1200"}})
+        changed = titles(system, thread) != ["Budget under 900"]
+        system.remove(thread, system.seen(thread), [1])
+    finally:
+        system.heeds_locks = True
+    removed = not titles(system, thread)
+    if changed or removed:
+        return Cell("breaks", "can " + " and ".join(["change it"] * changed + ["remove it"] * removed))
+    return Cell("holds", "can neither change nor remove it")
+
+
 @control("two writers")
 def two_writers(system: System, thread: str) -> Cell:
     """Two changes at once: of two rows, and of two fields of one row. What is said to be done must be."""

@@ -10,7 +10,7 @@ MARKS = {"holds": "yes", "partly": "partly", "breaks": "**no**", "absent": "–"
 
 HEAD = """# Comparison
 
-"Why not a JSON column, or the store of the framework that we have?" This page asks fifteen questions of this
+"Why not a JSON column, or the store of the framework that we have?" This page asks the same questions of this
 project and of what one would pick instead. `make compare` asks them again; `tests/compare/` has them, and an
 adapter of a few lines for each system, which uses its public API alone. Run on {when}, {machine}.
 
@@ -26,8 +26,9 @@ From their documentation, and in the case of *search* from a run:
 
 OVERVIEW = """## Overview
 
-"–": the system has no such notion, and an application would build it. Races are forced, not timed: the second
-write is made between the first one's read and its write.
+"–": the system has no such notion, and an application would build it. Races are forced, not timed. Where an
+adapter or this project reads before it writes, the other change comes between the two; where a tool of the
+system's own does both, it comes between the agent's look at the list and the tool's call.
 """
 
 COST = """## Cost

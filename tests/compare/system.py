@@ -17,8 +17,11 @@ UNKNOWN = str(uuid.UUID(int=7))
 """A reference that no row has."""
 
 
-OWN_WORDS = {"partial results": "in the adapter's words: a store has none"}
-"""A note for what hands over values, and no sentence for a model."""
+BY_ADAPTER = {
+    "insistent agent": "the adapter looks at the lock, which means nothing to the store",
+    "partial results": "in the adapter's words, as a store has none",
+}
+"""Notes for what keeps values, and has no tools for a model."""
 
 
 @dataclass
@@ -62,6 +65,8 @@ class System:
     def __init__(self) -> None:
         self.calls = 0
         """Calls of its public API so far."""
+        self.heeds_locks = True
+        """Whether the model keeps off what its list shows as locked. An adapter's own look at it stays."""
         self.between: Callable[[], object] | None = None
         """Done once, after the agent's write has looked at the list and before it is sent."""
 
@@ -188,7 +193,7 @@ class KeyedStore(System):
 class ToolStore(KeyedStore):
     """A system whose own tools the model calls: nothing stands between the model and the write.
 
-    The model does not touch what it saw locked. What a tool says of a call is what the model is told.
+    What a tool says of a call is what the model is told.
     """
 
     def told_done(self, said: Any) -> bool:
@@ -201,7 +206,7 @@ class ToolStore(KeyedStore):
         said, done = [], set()
         for position in positions:
             now = seen.rows[position - 1] if position <= len(seen.rows) else full({"title": "Unknown"})
-            if now["locked"]:
+            if now["locked"] and self.heeds_locks:
                 continue
             self.come_between()
             answer = write(seen.ref(position), {k: v for k, v in now.items() if k != "ref"}, position)

@@ -5,14 +5,14 @@ import sqlite3
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from tests.compare.system import OWN_WORDS, Answer, Row, Seen, System, full
+from tests.compare.system import BY_ADAPTER, Answer, Row, Seen, System, full
 
 
 class JsonColumn(System):
     name = "JSON column"
     packages = ("SQLite",)
     better = ("nothing to learn, in every database, one file of code", "a write without a read")
-    notes: Mapping[str, str] = {"positions": "rows with ids of their own would hold", **OWN_WORDS}
+    notes: Mapping[str, str] = {"positions": "rows with ids of their own would hold", **BY_ADAPTER}
 
     def start(self, folder: Path) -> None:
         self.db = sqlite3.connect(folder / "db", isolation_level=None, check_same_thread=False)
@@ -83,7 +83,7 @@ class JsonColumn(System):
 class VersionedJsonColumn(JsonColumn):
     name = "JSON column with a version"
     better = ("nothing to learn, in every database, one file of code",)
-    notes = OWN_WORDS
+    notes = BY_ADAPTER
 
     def statement(self, text: str, thread: str, seen: Seen) -> tuple[str, list]:
         return (

@@ -1,5 +1,6 @@
 """LangGraph's stores, by BaseStore's put, get, delete, search and batch."""
 
+import time
 import uuid
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -8,7 +9,7 @@ from langgraph.store.base import BaseStore, PutOp
 from langgraph.store.memory import InMemoryStore
 from langgraph.store.sqlite import SqliteStore
 
-from tests.compare.system import OWN_WORDS, Answer, KeyedStore, Row, as_text, full
+from tests.compare.system import BY_ADAPTER, Answer, KeyedStore, Row, as_text, full
 
 
 class MemoryStore(KeyedStore):
@@ -22,7 +23,7 @@ class MemoryStore(KeyedStore):
     kept = "in memory"
     notes: Mapping[str, str] = {
         "lost answer": "once, where the application makes the key of the text",
-        **OWN_WORDS,
+        **BY_ADAPTER,
     }
     store: BaseStore
 
@@ -48,12 +49,14 @@ class MemoryStore(KeyedStore):
         # The store has no order of its own that an application could rely on; `made` is the application's.
         found.sort(key=lambda item: item.value["made"])
         rows = [(item.key, item.value) for item in found]
-        return rows, as_text([{"key": item.key, **item.value} for item in found])
+        return rows, as_text(
+            [{"key": key, **{k: v for k, v in row.items() if k != "made"}} for key, row in rows]
+        )
 
     def add(self, thread: str, rows: list[Row]) -> Answer:
         """All in one batch, as the store offers it."""
         self.calls += 1
-        start = len(self.store.search(("ada", thread), limit=100))
+        start = time.time_ns()
         self.store.batch(
             [
                 PutOp(("ada", thread), str(uuid.uuid4()), {**full(row), "made": start + n})

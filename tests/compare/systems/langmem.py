@@ -57,7 +57,6 @@ class LangMem(ToolStore):
     def items(self, thread: str) -> tuple[list[tuple[str, Row]], str]:
         self.calls += 1
         text = self._tools(thread)[1].invoke({"query": "", "limit": 100})
-        text = text if isinstance(text, str) else json.dumps(text)
         found = sorted(json.loads(text), key=lambda item: self.made.get(item["key"], len(self.made)))
         return [(item["key"], full(json.loads(item["value"]["content"]))) for item in found], text
 

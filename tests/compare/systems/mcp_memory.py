@@ -90,7 +90,8 @@ class McpMemory(ToolStore):
         return self._call("delete_entities", entityNames=[key])
 
     def remove(self, thread, seen, positions):
-        free = {p for p in positions if p <= len(seen.rows) and not seen.rows[p - 1]["locked"]}
+        there = {p for p in positions if p <= len(seen.rows)}
+        free = {p for p in there if not (self.heeds_locks and seen.rows[p - 1]["locked"])}
         self.come_between()
         return Answer(self._call("delete_entities", entityNames=[seen.ref(p) for p in free]), free)
 

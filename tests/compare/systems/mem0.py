@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tests.compare.system import OWN_WORDS, KeyedStore, Row, as_text, full, in_words
+from tests.compare.system import BY_ADAPTER, KeyedStore, Row, as_text, full, in_words
 
 
 class Mem0(KeyedStore):
-    name = "mem0, without a model"
+    name = "mem0 (without a model)"
     packages = ("mem0ai",)
     rounds = 50
-    notes = OWN_WORDS
+    notes = BY_ADAPTER
     better = (
         "recall by meaning, with an embedding model",
         "extracts what to remember from a conversation, with a language model",
