@@ -11,7 +11,7 @@ LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generat
 	--custom-compile-command "make lock" $(UPGRADE)
 
 .DEFAULT_GOAL := help
-.PHONY: help .venv local check test coverage test-deployment prove mutants validate audit lock schemas package build deploy deploy-agent destroy export \
+.PHONY: help .venv local check check-panel test coverage test-deployment prove mutants validate audit lock schemas package build deploy deploy-agent destroy export \
 	smoke bench compare \
 	build-ApiFunction build-AgentFunction build-HistoryFunction
 
@@ -36,12 +36,23 @@ help: ## Show this list
 local: .venv/.stamp ## Run the whole stack on this machine (PORT=8080)
 	@exec $(BIN)/python -m infra.local --port $(PORT)
 
-check: .venv/.stamp ## Lint, formats, types, imports, templates
+check: .venv/.stamp ## Lint, formats, types, imports, templates, and the panel's scripts where npm is
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/cfn-lint template.yaml agent.yaml
+	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory check-panel; \
+		else echo "skipped: the panel's scripts and styles, which need npm to be checked"; fi
+
+# Also holds them to the browsers of the last three years.
+check-panel: tests/page/node_modules/.package-lock.json
+	tests/page/node_modules/.bin/eslint --config tests/page/eslint.config.js functions/preferences/api/assets 'tests/page/*.js'
+	node tests/page/browsers.js
+
+tests/page/node_modules/.package-lock.json: tests/page/package-lock.json
+	npm ci --prefix tests/page --no-audit --no-fund --ignore-scripts
+	@touch $@
 
 test: check ## Everything in check, then the tests
 	$(BIN)/pytest $(WORKERS) $(PYTEST_ARGS)

@@ -36,6 +36,11 @@ HOST_PAGE = """<!doctype html><html lang="en" style="color-scheme: dark"><title>
 </script>"""
 
 
+def without_light_dark(route) -> None:
+    answer = route.fetch()
+    route.fulfill(response=answer, body=f"CSS.supports = () => false;\n{answer.text()}")
+
+
 class TestInAHostPage:
     @pytest.fixture
     def hosted(self, usual_page, stack):
@@ -87,6 +92,23 @@ class TestInAHostPage:
         assert style(hosted.row("Window seat").locator(".reading .title"), "fontStyle") == "italic"
         assert style(hosted.composer.add, "backgroundColor") == "rgb(200, 0, 100)"
         assert style(hosted.root.locator(".panel"), "backgroundColor") == "rgb(28, 27, 25)"
+
+    @pytest.mark.parametrize("old", [False, True], ids=["today", "browser of 2023"])
+    def test_is_light_or_dark_as_the_page_says(self, hosted, old):
+        paper = hosted.root.locator(".panel")
+        light, dark = "rgb(255, 254, 252)", "rgb(28, 27, 25)"
+        if old:
+            hosted.page.route("**/preferences-style.js", without_light_dark)
+            hosted.page.reload()
+            hosted.page.emulate_media(color_scheme="dark")
+            expect(paper).to_have_css("background-color", dark)
+            hosted.page.emulate_media(color_scheme="light")
+        else:
+            expect(paper).to_have_css("background-color", dark)  # the page's own color-scheme
+            hosted.page.evaluate("document.documentElement.style.colorScheme = 'light'")
+        expect(paper).to_have_css("background-color", light)
+        hosted.root.evaluate("panel => panel.setAttribute('scheme', 'dark')")
+        expect(paper).to_have_css("background-color", dark)
 
     def test_goes_with_its_element_and_begins_again_when_it_is_back(self, hosted):
         asked = list_requests(hosted.page)

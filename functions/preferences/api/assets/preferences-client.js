@@ -120,7 +120,16 @@ export class PreferencesClient {
   }
 
   async #send(method, path, token, { body, headers = {}, signal }) {
-    const limit = AbortSignal.timeout(TIME_LIMIT);
+    // AbortSignal.any and .timeout would do, but browsers of 2023 lack them
+    const stop = new AbortController();
+    let late = false;
+    const giveUp = () => stop.abort();
+    const timer = setTimeout(() => {
+      late = true;
+      giveUp();
+    }, TIME_LIMIT);
+    if (signal?.aborted) giveUp();
+    signal?.addEventListener("abort", giveUp);
     try {
       const response = await fetch(this.root + path, {
         method,
@@ -131,14 +140,17 @@ export class PreferencesClient {
           ...headers,
         },
         body: body === undefined ? undefined : JSON.stringify(body),
-        signal: signal ? AbortSignal.any([signal, limit]) : limit,
+        signal: stop.signal,
         cache: "no-store", // the ETag is ours to keep: the browser's cache would turn a 304 into a 200
         credentials: "omit",
       });
       return { status: response.status, headers: response.headers, data: await readJson(response) };
     } catch (error) {
       if (signal?.aborted) throw error;
-      throw new RequestError(limit.aborted ? "timeout" : "offline", 0);
+      throw new RequestError(late ? "timeout" : "offline", 0);
+    } finally {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", giveUp);
     }
   }
 }

@@ -1,20 +1,36 @@
 /**
  * The panel's look. A host page changes it through the custom properties that are read in `:host`, through
- * ::part(), and through its own `color-scheme`, which the panel follows.
+ * ::part(), and through its own `color-scheme`, which the panel follows; `scheme="light"` or `scheme="dark"` on the
+ * panel decides it for the panel alone.
  */
 export const sheet = new CSSStyleSheet();
 
+/** In light and in dark. */
+const COLOURS = {
+  paper: ["#fffefc", "#1c1b19"],
+  ink: ["#201e1b", "#ece8e1"],
+  muted: ["#635e56", "#aaa399"],
+  line: ["#e8e3da", "#34312d"],
+  edge: ["#8c867b", "#78726a"],
+  accent: ["#1f5d4f", "#8ad0ba"],
+  "on-accent": ["#ffffff", "#10251f"],
+  agent: ["#6542a8", "#c2aef6"],
+  trouble: ["#9a3412", "#f5b08a"],
+};
+
+/** @param {(pair: string[]) => string} choose */
+const host = (choose) =>
+  Object.entries(COLOURS).map(([name, pair]) => `--_${name}: var(--preferences-${name}, ${choose(pair)});`).join("");
+const [light, dark] = [0, 1].map((at) => host((pair) => pair[at]));
+
+// Browsers from before 2024 can't ask for the color-scheme that an element has: they go by the attribute, or the system's
+const colours = CSS.supports("color", "light-dark(red, red)")
+  ? `:host { ${host((pair) => `light-dark(${pair})`)} }`
+  : `:host { ${light} } @media (prefers-color-scheme: dark) { :host { ${dark} } }
+     :host([scheme="light"]) { ${light} } :host([scheme="dark"]) { ${dark} }`;
+
 sheet.replaceSync(`
 :host {
-  --_paper: var(--preferences-paper, light-dark(#fffefc, #1c1b19));
-  --_ink: var(--preferences-ink, light-dark(#201e1b, #ece8e1));
-  --_muted: var(--preferences-muted, light-dark(#635e56, #aaa399));
-  --_line: var(--preferences-line, light-dark(#e8e3da, #34312d));
-  --_edge: var(--preferences-edge, light-dark(#8c867b, #78726a));
-  --_accent: var(--preferences-accent, light-dark(#1f5d4f, #8ad0ba));
-  --_on-accent: var(--preferences-on-accent, light-dark(#ffffff, #10251f));
-  --_agent: var(--preferences-agent, light-dark(#6542a8, #c2aef6));
-  --_trouble: var(--preferences-trouble, light-dark(#9a3412, #f5b08a));
   --_radius: var(--preferences-radius, 10px);
   --_wash: color-mix(in oklab, var(--_accent) 8%, var(--_paper));
   --_hover: color-mix(in oklab, var(--_ink) 7%, transparent);
@@ -25,6 +41,8 @@ sheet.replaceSync(`
   font-variant-numeric: tabular-nums;
   text-align: start;
 }
+:host([scheme="light"]) { color-scheme: light; }
+:host([scheme="dark"]) { color-scheme: dark; }
 :host([hidden]), [hidden] { display: none !important; }
 *, *::before, *::after { box-sizing: border-box; }
 h2, h3, p, ol, ul, blockquote, fieldset { margin: 0; padding: 0; border: 0; min-inline-size: 0; }
@@ -90,7 +108,7 @@ h3 { font-size: .8125em; font-weight: 650; padding-block-end: 6px; }
 .count, .empty, .trouble, .strip p, [dir="auto"]:not(.field) { text-align: -webkit-match-parent; text-align: match-parent; }
 .meta { grid-area: meta; display: flex; flex-wrap: wrap; gap: 0 10px; margin-block-start: 2px; color: var(--_muted); font-size: .75em; line-height: 1.6; }
 .fresh { color: var(--_agent); font-weight: 650; }
-.fresh::before { content: "●" / ""; font-size: .6em; vertical-align: .2em; margin-inline-end: 5px; }
+.fresh::before { content: "●"; content: "●" / ""; font-size: .6em; vertical-align: .2em; margin-inline-end: 5px; }
 .lock-word { color: var(--_accent); font-weight: 650; }
 .actions { grid-area: actions; display: flex; gap: 2px; margin-block: -4px; margin-inline-end: -6px; }
 .lock .icon-locked { display: none; }
@@ -195,4 +213,5 @@ ins { text-decoration: none; color: var(--_ink); }
   .fresh::before { animation: arrive 1.2s ease-out 2; }
   @keyframes arrive { from { opacity: 0; } }
 }
+${colours}
 `);
