@@ -84,7 +84,8 @@ class TestAssistiveTechnology:
         expect(button).to_have_attribute("aria-pressed", "true")
         expect(button).to_have_accessible_name("Lock A quiet room")
 
-    def test_the_agents_changes_are_announced_once_together_and_quietly(self, panel):
+    def test_the_agents_changes_are_announced_once_together_and_quietly(self, open_panel):
+        panel = open_panel(clock=True)
         heard = listen(panel)
         panel.button("Edit A quiet room").focus()
         panel.agent_adds("Sea view", "Balcony")
@@ -93,6 +94,7 @@ class TestAssistiveTechnology:
         panel.refresh()
         panel.agent_removes(2)
         panel.refresh()
+        panel.page.clock.run_for(1_000)
         expect(panel.live).to_have_text(
             "By the agent: 2 preferences added, 1 preference changed. 1 preference removed."
         )

@@ -1,6 +1,7 @@
 /** The page: sign-in, the choice of a conversation, the panel, and where there is one the agent's console. */
 import "./preferences-panel.js";
-import { h, say } from "./dom.js";
+import { h, say, set } from "./dom.js";
+import { forgetDrafts } from "./preferences-drafts.js";
 import { accessToken, beginSignIn, finishSignIn, forgetToken, person, signOut } from "./sign-in.js";
 
 const MOST_PAGES = 20;
@@ -16,7 +17,11 @@ async function start() {
   settings = await (await fetch("/config.json")).json();
   await finishSignIn(settings);
   panel.tokenProvider = async () => accessToken();
-  panel.addEventListener("preferences-error", ({ detail }) => detail.code === "unauthorized" && askToSignIn());
+  panel.addEventListener("preferences-error", (event) => {
+    if (event.detail.code !== "unauthorized") return;
+    event.preventDefault(); // told here, once
+    askToSignIn();
+  });
   if (person()) await enter();
   else show("welcome");
 }
@@ -71,6 +76,7 @@ async function newThread() {
   const { thread_id: id } = await call("POST", "/threads");
   threads.unshift(id);
   openThread(id);
+  panel.focus(); // the button that was pressed may be gone
 }
 
 function openThread(id) {
@@ -102,18 +108,22 @@ function show(name) {
 function tell(text, label, way) {
   at("notice").replaceChildren(text, ...(label ? [" ", h("button", { type: "button", onclick: way }, label)] : []));
   at("notice").hidden = false;
+  delete at("notice").dataset.code;
 }
 
 /** What is on the page stays there, half-written text included, until the person chooses to go. */
 function askToSignIn() {
-  tell("Your sign-in has run out.", "Sign in again", attempt(() => beginSignIn(settings)));
+  if (!at("notice").hidden && at("notice").dataset.code === "unauthorized") return;
+  tell("Your sign-in has run out. What you have written is kept.", "Sign in again", attempt(() => beginSignIn(settings)));
+  at("notice").dataset.code = "unauthorized";
 }
 
 /** Runs what a press asks for; a failure is told, and the page stays as it was. */
 function attempt(action) {
   return async (event) => {
     const button = event?.currentTarget;
-    if (button) button.disabled = true; // a second press while the first is under way is no second wish
+    if (button?.getAttribute("aria-disabled") === "true") return; // a second press while the first is under way is no second wish
+    if (button) set(button, "aria-disabled", "true"); // disabled for good would let focus fall
     try {
       await action();
       if (accessToken()) at("notice").hidden = true;
@@ -121,7 +131,7 @@ function attempt(action) {
       if (error instanceof SignInOver) askToSignIn();
       else tell(error instanceof TypeError ? "There is no connection." : error.message);
     } finally {
-      if (button) button.disabled = false;
+      if (button) set(button, "aria-disabled", null);
     }
   };
 }
@@ -130,7 +140,10 @@ at("sign-in").addEventListener("click", attempt(() => beginSignIn(settings)));
 at("new-thread").addEventListener("click", attempt(newThread));
 at("first-thread").addEventListener("click", attempt(newThread));
 at("thread").addEventListener("change", (event) => openThread(event.target.value));
-at("sign-out").addEventListener("click", () => signOut(settings));
+at("sign-out").addEventListener("click", () => {
+  forgetDrafts();
+  signOut(settings);
+});
 window.addEventListener("hashchange", () => {
   const id = hashThread();
   if (id && person()) openThread(id);

@@ -1,5 +1,5 @@
 /** The conversation's history: who changed what, the agent's reason, and a way back from each change. */
-import { h, set, icon, tell, arrange } from "./dom.js";
+import { h, set, say, icon, tell, arrange } from "./dom.js";
 import { Message, KINDS } from "./preferences-forms.js";
 
 /** The history is written from the table's stream, a moment after the change: how often, and when, to look again. */
@@ -17,9 +17,10 @@ export class HistoryView {
   constructor(panel) {
     this.panel = panel;
     this.shown = false;
+    this.loaded = false;
     this.list = h("ol", { class: "entries", role: "list" });
     this.message = new Message();
-    this.empty = h("p", { class: "empty", hidden: true }, "Nothing has changed yet.");
+    this.empty = h("p", { class: "empty", role: "status" }, "Loading…");
     this.more = h("button", { type: "button", class: "plain more", hidden: true, onclick: () => this.#older() }, "Show older changes");
     this.element = h("div", { class: "history", part: "history" }, this.message.element, this.list, this.empty, this.more);
   }
@@ -35,6 +36,7 @@ export class HistoryView {
   forget() {
     this.#reads++;
     this.#cursor = null;
+    this.loaded = false;
     this.#take([], true);
   }
 
@@ -48,13 +50,15 @@ export class HistoryView {
       if (read !== this.#reads) return;
       const known = this.#entries.size > 0 && entries.some((entry) => this.#entries.has(entry.revision));
       if (!known) this.#cursor = next; // the first page, or so much is new that the pages do not join
+      this.loaded = true;
       this.#take(entries, !known);
       this.message.clear();
       const behind = (entries[0]?.revision ?? 0) < this.panel.store().revision;
       if (behind && tries > 1) this.#timer = setTimeout(() => this.refresh(tries - 1), LOOK_AGAIN.after);
     } catch (error) {
       if (read !== this.#reads) return;
-      this.panel.failed(error, "History not read");
+      this.empty.hidden = true;
+      if (this.panel.failed(error, "History not read")) return;
       this.message.show(`The history could not be read: ${error.message}.`, [["Try again", () => this.refresh()]]);
     }
   }
@@ -81,6 +85,7 @@ export class HistoryView {
     const newestFirst = [...this.#entries.keys()].sort((one, other) => other - one);
     arrange(this.list, newestFirst.map((revision) => this.#entries.get(revision)));
     this.empty.hidden = newestFirst.length > 0;
+    say(this.empty, this.loaded ? "Nothing has changed yet." : "Loading…");
     this.more.hidden = !this.#cursor;
   }
 

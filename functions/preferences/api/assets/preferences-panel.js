@@ -7,12 +7,16 @@
  *     import "https://…/assets/preferences-panel.js";
  *     document.querySelector("preferences-panel").tokenProvider = async ({ renew }) => "eyJ…";
  *
- * Attributes: `thread-id`; `api-base` (the page's own origin when left out).
- * Property: `tokenProvider`, an async function; asked with `renew: true` after its last token was refused.
- * Method: `refresh()`, for a host that knows that the agent has just answered.
+ * Attributes, also as the properties `threadId` and `apiBase`: `thread-id`; `api-base` (the page's own origin
+ * when left out).
+ * Property: `tokenProvider`, an async function; asked with `renew: true` after its last token was refused. Also
+ * as `token-provider`, which frameworks set that take a property by the name in their templates.
+ * Methods: `refresh()`, for a host that knows that the agent has just answered; `focus()`, to the field for a
+ * new preference.
  * Events, both bubbling out of shadow trees:
  *   `preferences-changed` {threadId, revision, preferences} with each newer list, the first one included;
- *   `preferences-error` {doing, code, status, message} with whatever failed.
+ *   `preferences-error` {doing, code, status, message} with whatever failed. A host that asks for a new
+ *   sign-in itself, at the code `unauthorized`, calls preventDefault(): then the panel says nothing of it.
  * Style: the custom properties of preferences-style.js, ::part(), and the page's own color-scheme.
  */
 import { h, set, say, arrange, refreshTimes } from "./dom.js";
@@ -22,17 +26,24 @@ import { DraftForm, Message, KINDS } from "./preferences-forms.js";
 import { RowView } from "./preferences-row.js";
 import { HistoryView } from "./preferences-history.js";
 import { drag } from "./preferences-drag.js";
+import { Drafts } from "./preferences-drafts.js";
 import { sheet } from "./preferences-style.js";
 
 const LOCK_EDITS = "preferences-panel.lock-edits";
 const TICK = 15_000; // how often "3 minutes ago" is looked at
 const GATHER = 800; // announcements within this time become one
+const PATIENCE = 1_500; // how long a host may take to say what the panel needs
 const NEWS_FOR = 45_000; // how long the last news stays in the heading
 
 export class PreferencesPanel extends HTMLElement {
   static observedAttributes = ["api-base", "thread-id"];
 
   #store = null;
+  #drafts = null;
+  #resuming = false; // edits that were open when the person left wait for the list
+  #isTold = false; // the host has taken it over to say that the sign-in has run out
+  #missing = ""; // what the host has not set
+  #missingTimer = 0;
   #rows = new Map(); // row id → RowView
   #token = null;
   #connected = null; // the AbortController of what lives while the element is in a page
@@ -43,7 +54,7 @@ export class PreferencesPanel extends HTMLElement {
   #news = { added: 0, changed: 0, removed: 0 };
   #newsUntil = 0;
   // the parts of the page that change
-  #composer; #history; #count; #trouble; #notice; #lockEdits; #lockAll; #unlockAll; #empty; #live; #newsLine;
+  #composer; #unsent; #history; #count; #trouble; #notice; #lockEdits; #lockAll; #unlockAll; #empty; #live; #newsLine;
   #listTab; #historyTab; #listPage; #historyPage;
   #sections = {};
 
@@ -57,6 +68,7 @@ export class PreferencesPanel extends HTMLElement {
     step: (id, by) => this.#step(id, by),
     grab: (event, view) => this.#grab(event, view),
     leave: (view) => this.#leave(view),
+    keep: (id, edit) => this.#drafts?.keepEdit(id, edit),
   };
 
   constructor() {
@@ -64,12 +76,29 @@ export class PreferencesPanel extends HTMLElement {
     const root = this.attachShadow({ mode: "open" });
     root.adoptedStyleSheets = [sheet]; // no style element: a strict Content-Security-Policy stands
     this.#build(root);
-    // A page may have set the property before this module was there
-    if (Object.hasOwn(this, "tokenProvider")) {
-      const early = this.tokenProvider;
-      delete this.tokenProvider;
-      this.tokenProvider = early;
+    // A page may have set the properties before this module was there
+    for (const name of ["threadId", "apiBase", "tokenProvider", "token-provider"]) {
+      if (!Object.hasOwn(this, name)) continue;
+      const early = this[name];
+      delete this[name];
+      this[name] = early;
     }
+  }
+
+  get threadId() {
+    return this.getAttribute("thread-id");
+  }
+
+  set threadId(id) {
+    set(this, "thread-id", id);
+  }
+
+  get apiBase() {
+    return this.getAttribute("api-base");
+  }
+
+  set apiBase(address) {
+    set(this, "api-base", address);
   }
 
   get tokenProvider() {
@@ -80,6 +109,19 @@ export class PreferencesPanel extends HTMLElement {
     this.#token = provider;
     if (this.#store) this.#store.wake();
     else this.#restart();
+  }
+
+  /** What a template's `:token-provider` sets; without it, the function's source would become an attribute. */
+  get "token-provider"() {
+    return this.#token;
+  }
+
+  set "token-provider"(provider) {
+    this.tokenProvider = provider;
+  }
+
+  focus() {
+    this.#composer.title.focus();
   }
 
   /** Looks for changes now. */
@@ -128,6 +170,9 @@ export class PreferencesPanel extends HTMLElement {
     this.#notice.clear();
     say(this.#newsLine, "");
     this.#history.forget();
+    this.#isTold = false;
+    this.#restore(threadId);
+    this.#lookForMissing();
     if (threadId && this.#token && this.#connected) {
       const client = new PreferencesClient(this.getAttribute("api-base") ?? "", threadId, (hint) => this.#token(hint));
       const store = (this.#store = new PreferencesStore(client));
@@ -138,6 +183,32 @@ export class PreferencesPanel extends HTMLElement {
       this.#watch();
     }
     this.#render();
+  }
+
+  /** Shows what was begun in this conversation, and nothing of another. */
+  #restore(threadId) {
+    this.#drafts = threadId ? new Drafts(`${this.apiBase ?? ""}/${threadId}`) : null;
+    const { composer, unsent, edits } = this.#drafts?.read() ?? {};
+    this.#composer.message.clear();
+    this.#composer.write(composer ?? { title: "", subtitle: null, kind: "soft" });
+    this.#unsent.replaceChildren();
+    for (const draft of unsent ?? []) this.#showUnsent(draft, "Not saved");
+    this.#resuming = Boolean(edits);
+  }
+
+  /** Says on the page and in the console what a host has left out, unless it comes in a moment. */
+  #lookForMissing() {
+    clearTimeout(this.#missingTimer);
+    this.#missing = "";
+    const missing = !this.threadId ? "the attribute thread-id, a conversation's id"
+      : !this.#token && "the property tokenProvider, a function that gives an access token";
+    if (!missing || !this.#connected) return;
+    this.#missingTimer = setTimeout(() => {
+      if (!this.isConnected || !this.getClientRects().length) return; // nobody sees it, so nothing is amiss yet
+      this.#missing = `This panel needs ${missing}.`;
+      console.warn(`<preferences-panel>: ${this.#missing}`);
+      this.#render();
+    }, PATIENCE);
   }
 
   #watch() {
@@ -156,6 +227,8 @@ export class PreferencesPanel extends HTMLElement {
 
   #build(root) {
     this.#composer = new DraftForm({ titleHint: "Something the agent should know", submit: "Add", onsubmit: () => this.#add() });
+    this.#composer.element.addEventListener("input", () => this.#keepComposer());
+    this.#unsent = h("div", { class: "unsent" });
     this.#history = new HistoryView(this.#inside);
     this.#count = h("span", {});
     this.#newsLine = h("span", { class: "news", part: "news", "aria-hidden": "true" }); // heard from the live region
@@ -172,10 +245,10 @@ export class PreferencesPanel extends HTMLElement {
     this.#listPage = h(
       "div", { class: "page", id: "list", role: "tabpanel", "aria-labelledby": "list-tab" },
       h("div", { class: "toolbar", part: "toolbar" },
-        h("label", { class: "choice" }, this.#lockEdits, "Lock what I edit"),
+        h("label", { class: "choice" }, this.#lockEdits, "Lock what I write"),
         h("span", { class: "all" }, this.#lockAll, this.#unlockAll)),
       this.#empty, this.#sections.hard.element, this.#sections.soft.element,
-      h("section", { class: "composer", part: "composer" }, h("h3", {}, "Add a preference"), this.#composer.element),
+      h("section", { class: "composer", part: "composer" }, h("h3", {}, "Add a preference"), this.#unsent, this.#composer.element),
     );
     this.#historyPage = h("div", { class: "page", id: "history", role: "tabpanel", "aria-labelledby": "history-tab", hidden: true }, this.#history.element);
     root.append(
@@ -233,6 +306,7 @@ export class PreferencesPanel extends HTMLElement {
     const rows = store?.rows ?? [];
     const shown = new Map(rows.map((row) => [row.id, row]));
     for (const row of rows) if (!this.#rows.has(row.id)) this.#rows.set(row.id, new RowView(row.id, this.#inside));
+    if (this.#resuming && store?.loaded) this.#resumeEdits();
     for (const [id, view] of this.#rows) {
       if (shown.has(id)) view.show(shown.get(id));
       else if (view.lingers) view.show(null);
@@ -249,6 +323,14 @@ export class PreferencesPanel extends HTMLElement {
     // A row that went over to the other kind was moved, and a move blurs
     if (focused?.isConnected && this.shadowRoot.activeElement !== focused) focused.focus({ preventScroll: true });
     this.#drawStatus(rows);
+  }
+
+  #resumeEdits() {
+    this.#resuming = false;
+    for (const [id, { base, draft }] of Object.entries(this.#drafts.read().edits ?? {})) {
+      if (!this.#rows.has(id)) this.#rows.set(id, new RowView(id, this.#inside));
+      this.#rows.get(id).resume(base, draft);
+    }
   }
 
   #drop(id, view) {
@@ -279,8 +361,9 @@ export class PreferencesPanel extends HTMLElement {
     this.#empty.hidden = this.#rows.size > 0 || (!store?.loaded && Boolean(store?.trouble));
     say(this.#empty, store?.loaded
       ? "Nothing here yet. What the agent understands of your wishes appears here, and you can write the first one yourself."
-      : store ? "Loading…" : "No conversation is open.");
-    this.#drawTrouble(store?.trouble ?? null);
+      : this.#missing || "Loading…");
+    const trouble = store?.trouble ?? null;
+    this.#drawTrouble(trouble?.code === "unauthorized" && this.#isTold ? null : trouble);
   }
 
   #drawTrouble(trouble) {
@@ -289,32 +372,80 @@ export class PreferencesPanel extends HTMLElement {
     this.#trouble.dataset.code = trouble?.code ?? "";
     if (!trouble) return this.#trouble.replaceChildren();
     const lost = trouble.code === "not_found";
-    const words = lost ? "This conversation cannot be found." : `Not up to date: ${trouble.message}. Trying again by itself.`;
+    const words = lost ? "This conversation cannot be found." : trouble.code === "unauthorized" ? "Your sign-in has run out." : `Not up to date: ${trouble.message}. Trying again by itself.`;
     this.#trouble.replaceChildren(words, " ", h("button", { type: "button", class: "plain", onclick: () => this.refresh() }, "Try now"));
   }
 
   // -- what the person does ------------------------------------------------------------------------------
 
-  async #add() {
+  /** The row stands in the list at once, so the fields are free for the next one at once. */
+  #add() {
     const composer = this.#composer;
-    const store = this.#store;
-    if (!store) return;
+    if (!this.#store) return;
     const draft = composer.read();
-    composer.waiting = true;
+    composer.write({ ...draft, title: "", subtitle: null });
+    this.#keepComposer();
+    if (composer.element.contains(this.shadowRoot.activeElement)) composer.title.focus();
+    return this.#send(draft);
+  }
+
+  async #send(draft) {
+    const store = this.#store;
+    const drafts = this.#drafts;
+    const lock = this.#lockEdits.checked;
     try {
       const list = await store.add(draft);
+      const { outcome, position, id } = list.outcomes?.[0] ?? {};
       if (store !== this.#store) return; // another conversation is open by now
-      const [{ outcome, position }] = list.outcomes ?? [{}];
-      composer.write({ ...draft, title: "", subtitle: null });
-      if (outcome === "duplicate") composer.message.show(`It is there already, as number ${position}.`, [], "calm");
+      if (outcome === "duplicate") this.#composer.message.show(`It is there already, as number ${position}.`, [], "calm");
       else this.#announce(`Added as number ${position ?? list.preferences.length}.`);
-      if (composer.element.contains(this.shadowRoot.activeElement)) composer.title.focus();
+      if (lock && outcome === "recorded") await this.#lock(id);
     } catch (error) {
-      this.#failed(error, "Not saved");
-      composer.refuse(error, () => composer.element.requestSubmit());
-    } finally {
-      composer.waiting = false;
+      this.#notSent(error, draft, store, drafts);
     }
+  }
+
+  async #lock(id) {
+    try {
+      await this.#store.lock(id, true);
+    } catch (error) {
+      this.#tellFailure(error, "Not locked", () => this.#lock(id));
+    }
+  }
+
+  /** The text comes back into the fields, or waits above them where the person has gone on. */
+  #notSent(error, draft, store, drafts) {
+    const isTold = this.#failed(error, "Not saved");
+    const isHere = store === this.#store;
+    if (isHere && this.#composer.isEmpty) {
+      this.#composer.write(draft);
+      this.#keepComposer();
+      if (!isTold) this.#composer.refuse(error, () => this.#composer.element.requestSubmit());
+      return;
+    }
+    drafts.keep({ unsent: [...(drafts.read().unsent ?? []), draft] });
+    if (isHere) this.#showUnsent(draft, `Not saved, ${error.message}`);
+  }
+
+  #showUnsent(draft, why) {
+    const message = new Message();
+    const drafts = this.#drafts;
+    const letGo = () => {
+      message.element.remove();
+      const unsent = drafts.read().unsent ?? [];
+      const at = unsent.findIndex((each) => each.title === draft.title && each.subtitle === draft.subtitle);
+      drafts.keep({ unsent: unsent.filter((_, place) => place !== at) });
+    };
+    const again = () => {
+      letGo();
+      this.#send(draft);
+    };
+    message.show(`${why}: ${draft.title}`, [["Try again", again], ["Discard", letGo]]);
+    this.#unsent.append(message.element);
+  }
+
+  #keepComposer() {
+    this.#drafts?.keep({ composer: this.#composer.isEmpty ? null : this.#composer.read() });
   }
 
   async #setAll(locked) {
@@ -399,16 +530,22 @@ export class PreferencesPanel extends HTMLElement {
     this.#gather();
   }
 
-  /** @param {Error & {code?: string, status?: number}} error @param {string} doing what did not come about */
+  /** @param {Error & {code?: string, status?: number}} error
+   * @param {string} doing what did not come about
+   * @returns {boolean} whether it is told once for the whole panel, so that no place need repeat it */
   #failed(error, doing) {
     if (!error.code) console.error(error); // no refusal but a fault of ours
     const detail = { doing, code: error.code ?? "fault", status: error.status ?? 0, message: error.message };
-    this.dispatchEvent(new CustomEvent("preferences-error", { detail, bubbles: true, composed: true }));
+    const event = new CustomEvent("preferences-error", { detail, bubbles: true, composed: true, cancelable: true });
+    const isTold = !this.dispatchEvent(event);
+    if (error.code !== "unauthorized") return false;
+    this.#isTold = isTold;
+    return true;
   }
 
   /** For what concerns no single row or field. */
   #tellFailure(error, doing, again) {
-    this.#failed(error, doing);
+    if (this.#failed(error, doing)) return;
     this.#notice.show(`${doing}: ${error.message}.`, [["Try again", again], ["Dismiss", () => this.#notice.clear()]]);
   }
 

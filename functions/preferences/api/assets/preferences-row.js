@@ -8,7 +8,8 @@ import { DraftForm, Message, KINDS, FIELDS, difference } from "./preferences-for
 /**
  * What a row asks of its panel.
  * @typedef {{store: () => import("./preferences-store.js").PreferencesStore|null, lockEdits: () => boolean,
- *   announce: (text: string) => void, failed: (error: Error, doing: string) => void, render: () => void,
+ *   announce: (text: string) => void, failed: (error: Error, doing: string) => boolean, render: () => void,
+ *   keep: (id: string, edit: {base: any, draft: import("./preferences-client.js").Draft}|null) => void,
  *   step: (id: string, by: number) => void, grab: (event: PointerEvent, row: RowView) => void,
  *   leave: (row: RowView) => void}} Panel
  */
@@ -59,9 +60,10 @@ export class RowView {
     this.who = h("span", {});
     this.when = h("time", {});
     this.pendingWord = h("span", { class: "pending-word" });
+    this.from = h("span", { class: "origin" }, this.who, " ", this.when);
     const meta = h(
       "p", { class: "meta", part: "meta" },
-      this.freshWord, this.lockWord, h("span", { class: "origin" }, this.who, " ", this.when), this.pendingWord,
+      this.freshWord, this.lockWord, this.from, this.pendingWord,
     );
     this.lockButton = this.#button("lock", () => this.#toggleLock(), icon("unlocked"), icon("locked"));
     this.editButton = this.#button("edit", () => this.write(), icon("edit"));
@@ -116,8 +118,12 @@ export class RowView {
     say(this.freshWord, row.fresh ?? "");
     this.freshWord.hidden = !row.fresh;
     this.lockWord.hidden = !row.locked || Boolean(row.pending);
-    say(this.who, origin(row));
-    tell(this.when, row.updated_at);
+    const [who, when] = origin(row) ?? [];
+    this.from.hidden = !who;
+    if (who) {
+      say(this.who, who);
+      tell(this.when, when);
+    }
     say(this.pendingWord, row.pending ? `${row.pending}…` : "");
     this.pendingWord.hidden = !row.pending;
     set(this.lockButton, "aria-pressed", String(row.locked));
@@ -125,6 +131,7 @@ export class RowView {
       [this.lockButton, "Lock"], [this.editButton, "Edit"], [this.removeButton, "Remove"], [this.grip, "Move"],
     ]) {
       set(button, "aria-label", `${verb} ${row.title}`);
+      set(button, "title", button === this.lockButton && row.locked ? "Unlock" : verb);
     }
     // An edit on its way will change the row's revision: what builds on it has to wait for the answer
     const waiting = row.pending === "Saving" ? "true" : null;
@@ -155,7 +162,7 @@ export class RowView {
       await this.panel.store().lock(this.id, locked);
     } catch (error) {
       const doing = locked ? "Not locked" : "Still locked";
-      this.panel.failed(error, doing);
+      if (this.panel.failed(error, doing)) return;
       this.message.show(`${doing}: ${error.message}.`, [["Try again", () => this.#toggleLock()]]);
     }
   }
@@ -176,16 +183,28 @@ export class RowView {
 
   // -- writing -------------------------------------------------------------------------------------------
 
+  /** Opens the edit that was open when the person left. */
+  resume(base, draft) {
+    if (this.face === "writing") return;
+    if (!this.row) this.#read(base);
+    this.#open(base, draft);
+  }
+
   /** Opens the edit in place. */
   write() {
+    const base = this.panel.store().stored(this.id) ?? this.row;
+    this.#open(base, base);
+    this.form.title.focus();
+  }
+
+  #open(base, draft) {
     if (!this.form) this.#buildForm();
     this.message.clear();
     this.#clearConflict();
     this.gone = false;
-    this.base = this.panel.store().stored(this.id) ?? this.row;
-    this.form.write(this.base);
+    this.base = base;
+    this.form.write(draft);
     this.#turn("writing", this.form.title);
-    this.form.title.focus();
     this.panel.render();
   }
 
@@ -193,6 +212,7 @@ export class RowView {
     this.form = new DraftForm({
       titleHint: "Title", submit: "Save", onsubmit: () => this.#save(), oncancel: () => this.#stopWriting(),
     });
+    this.form.element.addEventListener("input", () => this.#keep());
     this.theirWords = h("p", { class: "conflict-lead" });
     this.theirTitle = h("p", { class: "title", dir: "auto" });
     this.theirSubtitle = h("p", { class: "subtitle", dir: "auto" });
@@ -207,7 +227,12 @@ export class RowView {
     this.element.append(this.writing);
   }
 
+  #keep() {
+    this.panel.keep(this.id, { base: this.base, draft: this.form.read() });
+  }
+
   #stopWriting() {
+    this.panel.keep(this.id, null);
     this.#clearConflict();
     this.#turn("reading", this.editButton);
     if (this.gone) this.panel.leave(this);
@@ -226,6 +251,7 @@ export class RowView {
     this.saving = true;
     try {
       await this.panel.store().edit(this.id, changes, base.revision);
+      if (this.face !== "writing") this.panel.keep(this.id, null);
     } catch (error) {
       this.#reopen(base, error);
     } finally {
@@ -235,12 +261,12 @@ export class RowView {
 
   /** The text was not taken: its form comes back as it was left, with what can be done about it. */
   #reopen(base, error) {
-    this.panel.failed(error, "Not saved");
+    const isTold = this.panel.failed(error, "Not saved");
     this.base = base;
     this.#turn("writing", this.form.title);
     if (error.code === "precondition_failed" && error.problem.current) this.#meet(error.problem.current);
     else if (error.code === "not_found") this.#loseRow();
-    else this.form.refuse(error, () => this.form.element.requestSubmit());
+    else if (!isTold) this.form.refuse(error, () => this.form.element.requestSubmit());
     this.panel.render();
   }
 
@@ -257,6 +283,7 @@ export class RowView {
     const untouched = FIELDS.filter((field) => (mine[field] ?? null) === (this.base[field] ?? null));
     this.form.write({ ...mine, ...Object.fromEntries(untouched.map((field) => [field, theirs[field]])) });
     this.base = theirs;
+    this.#keep();
     const whose = theirs.updated_by === "agent" ? "the agent" : "you, elsewhere";
     const apart = Object.keys(difference(theirs, this.form.read())).length > 0;
     this.conflict.hidden = !apart;
@@ -291,8 +318,7 @@ export class RowView {
       await this.panel.store().add(draft);
       this.#stopWriting();
     } catch (error) {
-      this.panel.failed(error, "Not saved");
-      this.form.refuse(error, () => this.form.element.requestSubmit());
+      if (!this.panel.failed(error, "Not saved")) this.form.refuse(error, () => this.form.element.requestSubmit());
     } finally {
       this.form.waiting = false;
     }
@@ -313,11 +339,11 @@ export class RowView {
     if (!locked) return this.#remove(revision);
     this.message.show("It is locked. Remove it all the same?", [
       ["Remove it", () => this.#remove(this.row.revision)],
-      ["Keep it", () => this.#keep()],
+      ["Keep it", () => this.#spare()],
     ]);
   }
 
-  #keep() {
+  #spare() {
     this.message.clear();
     this.removeButton.focus();
   }
@@ -339,11 +365,11 @@ export class RowView {
       this.panel.announce(`Removed ${this.row.title}.`);
     } catch (error) {
       if (error.code === "not_found") return this.#sayRemoved("Already removed:");
-      this.panel.failed(error, "Not removed");
+      const isTold = this.panel.failed(error, "Not removed");
       this.#turn("reading", this.removeButton);
       const { current } = error.problem;
       if (current) this.message.show("Not removed: it was changed just before.", [["Remove it all the same", () => this.#remove(current.revision)]]);
-      else this.message.show(`Not removed: ${error.message}.`, [["Try again", () => this.#remove(this.row.revision)]]);
+      else if (!isTold) this.message.show(`Not removed: ${error.message}.`, [["Try again", () => this.#remove(this.row.revision)]]);
       this.panel.render();
     }
   }
@@ -352,7 +378,7 @@ export class RowView {
     this.stripWords = h("span", { class: "strip-words" });
     this.stripTitle = h("bdi", {});
     this.undoButton = h("button", { type: "button", class: "plain undo", part: "button undo", onclick: this.#pressed(() => this.#undoRemoval()) }, icon("undo"), "Undo");
-    this.closeButton = h("button", { type: "button", class: "tool", "aria-label": "Dismiss", onclick: this.#pressed(() => this.#dismiss()) }, icon("close"));
+    this.closeButton = h("button", { type: "button", class: "tool", "aria-label": "Dismiss", title: "Dismiss", onclick: this.#pressed(() => this.#dismiss()) }, icon("close"));
     this.stripMessage = new Message();
     this.strip = h(
       "div", { class: "strip", part: "removed" },
@@ -381,8 +407,8 @@ export class RowView {
       await this.panel.store().undo(this.removal);
       this.panel.announce(`${this.row.title} is back.`);
     } catch (error) {
-      this.panel.failed(error, "Not put back");
-      this.stripMessage.show(`Not put back: ${error.message}.`);
+      this.stripMessage.clear();
+      if (!this.panel.failed(error, "Not put back")) this.stripMessage.show(`Not put back: ${error.message}.`);
     } finally {
       this.undoing = false;
     }
@@ -395,7 +421,11 @@ export class RowView {
   }
 }
 
+/**
+ * Where a row comes from, told only where that is the agent: who and when, or null. A removal that is taken
+ * back is the person's change of a row that still is the agent's.
+ */
 function origin(row) {
-  const whose = row.updated_by === "agent" ? "the agent" : "you";
-  return row.updated_at === row.created_at ? `added by ${whose}` : `changed by ${whose}`;
+  if (row.updated_by === "agent") return [row.updated_at === row.created_at ? "added by the agent" : "changed by the agent", row.updated_at];
+  return row.created_by === "agent" ? ["added by the agent", row.created_at] : null;
 }

@@ -267,7 +267,9 @@ export class PreferencesStore extends EventTarget {
   #markFresh(before, after) {
     const known = new Map(before.preferences.map((row) => [row.id, row]));
     for (const row of after.preferences) {
-      if (row.updated_by !== "agent" || known.get(row.id)?.revision === row.revision) continue;
+      if (known.get(row.id)?.revision === row.revision) continue;
+      this.#fresh.delete(row.id); // what the person has changed since is no news of the agent's
+      if (row.updated_by !== "agent") continue;
       this.#fresh.set(row.id, { word: known.has(row.id) ? "changed" : "new", until: Date.now() + FRESH_FOR });
     }
   }
