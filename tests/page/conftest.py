@@ -1,5 +1,6 @@
 """Pages and panels for the tests that need a browser."""
 
+import json
 from itertools import count
 
 import pytest
@@ -92,6 +93,44 @@ def open_panel(new_page, usual_page, stack):
         panel.shows(*[row["title"] for row in by_kind(panel.stored())])
         if clock:
             page.clock.pause_at(page.evaluate("Date.now() / 1000 + 1"))
+        return panel
+
+    return open_it
+
+
+HOST = """<!doctype html><html lang="en"><title>Host</title><body>BEFORE
+<preferences-panel thread-id=THREAD></preferences-panel>AFTER
+<script type="module">
+  window.token = TOKEN;
+  window.faults = [];
+  const panel = window.panel = document.querySelector("preferences-panel");
+  panel.addEventListener("preferences-error", ({ detail }) => window.faults.push(detail));
+  await import("/assets/preferences-panel.js");
+  panel.tokenProvider = async () => window.token;
+</script>"""
+
+
+@pytest.fixture
+def hosted(new_page, stack):
+    """Opens a plain page of somebody else's around the panel, as ada, on a new conversation.
+
+    `before` and `after` are HTML around the element, `script` runs first of all. `waits`: for the list.
+    """
+
+    def open_it(items=JOURNEY, *, before="", after="", script="", waits=True, **options):
+        page = new_page(**options)
+        panel = Panel(page, stack, f"host{next(_numbers)}")
+        panel.api("PUT", "")
+        if items:
+            panel.api("POST", "/preferences", {"items": items})
+        body = HOST.replace("BEFORE", before).replace("AFTER", after)
+        body = body.replace("THREAD", json.dumps(panel.thread)).replace("TOKEN", json.dumps(panel.token))
+        page.route("**/host.html", lambda route: route.fulfill(content_type="text/html", body=body))
+        if script:
+            page.add_init_script(script)
+        page.goto("/host.html")
+        if waits:
+            panel.shows(*[row["title"] for row in by_kind(panel.stored())])
         return panel
 
     return open_it

@@ -75,11 +75,13 @@ function ago(stamp) {
   return "just now"; // also where the two clocks differ and the moment lies ahead
 }
 
-/** Keeps a `<time>` element at the given moment. */
+/** Keeps a `<time>` element at the given moment; it is empty where there is none. */
 export function tell(element, stamp) {
-  set(element, "datetime", stamp);
-  set(element, "title", EXACT.format(new Date(stamp)));
-  say(element, ago(stamp));
+  const moment = new Date(stamp);
+  const isOne = !Number.isNaN(moment.getTime());
+  set(element, "datetime", isOne ? stamp : null);
+  set(element, "title", isOne ? EXACT.format(moment) : null);
+  say(element, isOne ? ago(stamp) : "");
 }
 
 /** Brings every `<time>` below `root` up to date. */

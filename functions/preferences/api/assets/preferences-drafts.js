@@ -19,12 +19,30 @@ export class Drafts {
   /** @param {string} thread with the API's address, for hosts that have several */
   constructor(thread) {
     this.key = PREFIX + thread;
+    /** Whose they are; null until a token tells. @type {string|null} */
+    this.who = null;
+    /** What is written before that. @type {Kept} */
+    this.early = {};
+  }
+
+  /** From here on it is known who writes: what another person began stays theirs. @param {string} who a token's `sub` */
+  begin(who) {
+    this.who = who;
+    const { composer, unsent, edits } = this.read();
+    const { early } = this;
+    this.keep({
+      composer: early.composer ?? composer,
+      unsent: [...(unsent ?? []), ...(early.unsent ?? [])],
+      edits: { ...edits, ...early.edits },
+    });
   }
 
   /** @returns {Kept} */
   read() {
+    if (this.who === null) return this.early;
     try {
-      return JSON.parse(load(this.key) ?? "{}");
+      const { who, ...kept } = JSON.parse(load(this.key) ?? "{}");
+      return who === this.who ? kept : {};
     } catch {
       return {}; // somebody else's value
     }
@@ -33,8 +51,9 @@ export class Drafts {
   /** @param {Kept} part what of it is new */
   keep(part) {
     const kept = { ...this.read(), ...part };
+    if (this.who === null) return void (this.early = kept);
     const isEmpty = !kept.composer && !kept.unsent?.length && !Object.keys(kept.edits ?? {}).length;
-    save(this.key, isEmpty ? null : JSON.stringify(kept));
+    save(this.key, isEmpty ? null : JSON.stringify({ ...kept, who: this.who }));
   }
 
   /** @param {string} id @param {{base: Row, draft: Draft}|null} edit null: saved, or given up */

@@ -26,7 +26,13 @@ export function drag(press, element, drop) {
   on("pointermove", follow);
   on("pointerup", () => finish(true));
   on("pointercancel", () => finish(false));
-  grip.ownerDocument.addEventListener("keydown", (event) => event.key === "Escape" && finish(false), { signal: ends.signal });
+  const keys = { capture: true, signal: ends.signal };
+  grip.ownerDocument.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape") return;
+    event.preventDefault(); // used up here: a dialog around the panel stays open
+    event.stopPropagation();
+    finish(false);
+  }, keys);
 
   function follow(event) {
     if (!moving && Math.abs(event.clientY - press.clientY) < SLACK) return;

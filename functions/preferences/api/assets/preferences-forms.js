@@ -19,13 +19,14 @@ export class Message {
    * @param {string} text
    * @param {Array<[string, () => void]>} ways labels and what they do
    * @param {"trouble"|"calm"} tone
+   * @param {Promise<unknown>} [until] when it comes about, there is nothing to tell any more
    */
-  show(text, ways = [], tone = "trouble") {
+  show(text, ways = [], tone = "trouble", until) {
     const buttons = ways.map(([label, way]) => h("button", { type: "button", class: "plain", onclick: way }, label));
     const role = tone === "trouble" ? "alert" : "status";
-    this.element.replaceChildren(
-      h("div", { class: "message-body", part: "message", role, "data-tone": tone }, h("span", {}, text), ...buttons),
-    );
+    const body = h("div", { class: "message-body", part: "message", role, "data-tone": tone }, h("span", {}, text), ...buttons);
+    this.element.replaceChildren(body);
+    until?.then(() => body.isConnected && this.clear());
   }
 
   clear() {
@@ -65,7 +66,11 @@ export class DraftForm {
   /** Enter sends from either field; with Shift it is a line break in the detail, which is stored as a space. */
   #key(event, oncancel) {
     const composing = event.isComposing || event.keyCode === 229; // Safari tells the end of a composition so
-    if (event.key === "Escape" && !composing) return oncancel?.();
+    if (event.key === "Escape" && !composing && oncancel) {
+      event.preventDefault(); // used up here: a dialog around the panel stays open
+      event.stopPropagation();
+      return oncancel();
+    }
     if (event.key !== "Enter" || ![this.title, this.subtitle].includes(event.target)) return;
     if (event.shiftKey && event.target === this.subtitle) return;
     event.preventDefault();
@@ -115,7 +120,7 @@ export class DraftForm {
    */
   refuse(error, again) {
     const hopeless = ["list_full", "invalid_input"].includes(error.code); // the same once more is refused once more
-    this.message.show(`Not saved: ${error.message}.`, hopeless ? [] : [["Try again", again]]);
+    this.message.show(`Not saved: ${error.message}.`, hopeless ? [] : [["Try again", again]], "trouble", error.arrived);
     this.#isFault = true;
     for (const { field } of error.problem?.errors ?? []) {
       const name = String(field).split(".").at(-1);

@@ -1,6 +1,7 @@
 /** The conversation's history: who changed what, the agent's reason, and a way back from each change. */
 import { h, set, say, icon, tell, arrange } from "./dom.js";
 import { Message, KINDS } from "./preferences-forms.js";
+import { has } from "./preferences-store.js";
 
 /** The history is written from the table's stream, a moment after the change: how often, and when, to look again. */
 const LOOK_AGAIN = { times: 6, after: 700 };
@@ -115,16 +116,27 @@ export class HistoryView {
     set(button, "aria-disabled", "true");
     message.clear();
     try {
-      await this.panel.store().undo(entry.revision);
+      await this.panel.store().undo(entry.revision, (list) => isTakenBack(list, entry));
       this.panel.announce(`Undone: ${entry.summary}`);
     } catch (error) {
       this.panel.failed(error, "Not undone");
       const reasons = error.problem.conflicts?.map((conflict) => `${conflict.title}: ${conflict.reason}`);
-      message.show(`Not undone: ${reasons?.length ? reasons.join("; ") : error.message}.`);
+      message.show(`Not undone: ${reasons?.length ? reasons.join("; ") : error.message}.`, [], "trouble", error.arrived);
     } finally {
       set(button, "aria-disabled", null);
     }
   }
+}
+
+/** Whether the list is as it was before that change, as far as that can be seen: a mere move can't. */
+function isTakenBack({ preferences }, { changes }) {
+  const isSeen = changes.some(({ before, after }) => !before || !after || Object.keys(before).some((name) => name !== "rank"));
+  return isSeen && changes.every(({ id, before }) => {
+    const row = preferences.find((each) => each.id === id);
+    if (!before) return !row;
+    const { rank: _, ...values } = before;
+    return has(row, values);
+  });
 }
 
 /** The words that an edit changed, as far as the summary does not hold them: it says more of one row than of many. */

@@ -40,6 +40,8 @@ export class PreferencesPanel extends HTMLElement {
 
   #store = null;
   #drafts = null;
+  #rowsAsk = null; // what the rows of this conversation ask of the panel
+  #opened = ""; // the conversation that is open, and where
   #resuming = false; // edits that were open when the person left wait for the list
   #isTold = false; // the host has taken it over to say that the sign-in has run out
   #missing = ""; // what the host has not set
@@ -49,6 +51,7 @@ export class PreferencesPanel extends HTMLElement {
   #connected = null; // the AbortController of what lives while the element is in a page
   #starting = false;
   #drawing = false;
+  #matter = ""; // what the notice is about: "lock" or "order"
   #saying = [];
   #sayTimer = 0;
   #news = { added: 0, changed: 0, removed: 0 };
@@ -58,18 +61,33 @@ export class PreferencesPanel extends HTMLElement {
   #listTab; #historyTab; #listPage; #historyPage;
   #sections = {};
 
-  /** What rows and history ask of the panel, and a host page has no use for. @type {import("./preferences-row.js").Panel} */
+  /** What the history asks of the panel, and a host page has no use for. */
   #inside = {
     store: () => this.#store,
-    lockEdits: () => this.#lockEdits.checked,
     announce: (text) => this.#announce(text),
     failed: (error, doing) => this.#failed(error, doing),
-    render: () => this.#render(),
-    step: (id, by) => this.#step(id, by),
-    grab: (event, view) => this.#grab(event, view),
-    leave: (view) => this.#leave(view),
-    keep: (id, edit) => this.#drafts?.keepEdit(id, edit),
   };
+
+  /**
+   * What the rows of one conversation ask of the panel. They keep to it when another one is open by the time
+   * that an answer comes.
+   * @returns {import("./preferences-row.js").Panel}
+   */
+  #insideOf(store, drafts) {
+    const isHere = () => store === this.#store;
+    return {
+      store: () => store,
+      lockEdits: () => this.#lockEdits.checked,
+      announce: (text) => isHere() && this.#announce(text),
+      failed: (error, doing) => this.#failed(error, doing),
+      render: () => isHere() && this.#render(),
+      step: (id, by) => this.#step(id, by),
+      grab: (event, view) => this.#grab(event, view),
+      leave: (view) => isHere() && this.#leave(view),
+      keep: (id, edit) => drafts.keepEdit(id, edit),
+      superseded: (matter) => this.#superseded(matter),
+    };
+  }
 
   constructor() {
     super();
@@ -106,9 +124,11 @@ export class PreferencesPanel extends HTMLElement {
   }
 
   set tokenProvider(provider) {
+    if (provider === this.#token) return;
     this.#token = provider;
-    if (this.#store) this.#store.wake();
-    else this.#restart();
+    if (this.#store && provider) return this.#store.replaceProvider(provider);
+    this.#forget(); // nobody is signed in: what was read with the old one's tokens leaves the page
+    this.#restart();
   }
 
   /** What a template's `:token-provider` sets; without it, the function's source would become an attribute. */
@@ -138,14 +158,15 @@ export class PreferencesPanel extends HTMLElement {
     window.addEventListener("online", () => this.#watch(), { signal });
     const tick = setInterval(() => this.#tick(), TICK);
     signal.addEventListener("abort", () => clearInterval(tick));
+    if (this.#store) this.#watch();
     this.#restart();
   }
 
+  /** It may only be moved within the page, so it keeps all that it has. */
   disconnectedCallback() {
     this.#connected?.abort();
     this.#connected = null;
     this.#store?.sleep();
-    this.#store = null;
   }
 
   attributeChangedCallback(_name, before, after) {
@@ -163,21 +184,31 @@ export class PreferencesPanel extends HTMLElement {
   }
 
   #begin() {
-    const threadId = this.getAttribute("thread-id");
-    this.#store?.sleep();
-    this.#store = null;
-    this.#rows.clear();
-    this.#notice.clear();
-    say(this.#newsLine, "");
-    this.#history.forget();
-    this.#isTold = false;
-    this.#restore(threadId);
+    const { threadId } = this;
+    const base = this.apiBase ?? "";
+    const place = JSON.stringify([base, threadId]);
+    if (this.#store && place === this.#opened) return; // moved within the page, or there and back
+    this.#forget();
     this.#lookForMissing();
     if (threadId && this.#token && this.#connected) {
-      const client = new PreferencesClient(this.getAttribute("api-base") ?? "", threadId, (hint) => this.#token(hint));
+      this.#opened = place;
+      const drafts = (this.#drafts = new Drafts(`${base}/${threadId}`));
+      const client = new PreferencesClient(base, threadId, this.#token, {
+        reader: (sub) => {
+          drafts.begin(sub);
+          if (drafts === this.#drafts) this.#restore();
+        },
+        stranger: () => {
+          if (drafts !== this.#drafts) return;
+          this.#forget();
+          this.#restart();
+        },
+      });
       const store = (this.#store = new PreferencesStore(client));
+      this.#rowsAsk = this.#insideOf(store, drafts);
       const ours = (listener) => (event) => store === this.#store && listener(event.detail);
       store.addEventListener("list", ours((detail) => this.#onList(threadId, detail)));
+      store.addEventListener("lost", ours(() => this.#clear()));
       store.addEventListener("trouble", ours((error) => error && this.#failed(error, "Not refreshed")));
       store.addEventListener("change", ours(() => this.#render()));
       this.#watch();
@@ -185,12 +216,35 @@ export class PreferencesPanel extends HTMLElement {
     this.#render();
   }
 
-  /** Shows what was begun in this conversation, and nothing of another. */
-  #restore(threadId) {
-    this.#drafts = threadId ? new Drafts(`${this.apiBase ?? ""}/${threadId}`) : null;
-    const { composer, unsent, edits } = this.#drafts?.read() ?? {};
+  /** Lets go of the conversation, and of what was written in it: its drafts keep that. */
+  #forget() {
+    this.#store?.sleep();
+    this.#store = this.#drafts = null;
+    this.#clear();
+    this.#isTold = false;
     this.#composer.message.clear();
-    this.#composer.write(composer ?? { title: "", subtitle: null, kind: "soft" });
+    this.#composer.write({ title: "", subtitle: null, kind: "soft" });
+    this.#unsent.replaceChildren();
+    this.#resuming = false;
+    this.#render();
+  }
+
+  /** Takes what was read of the conversation off the page. */
+  #clear() {
+    this.#rows.clear();
+    this.#notice.clear();
+    clearTimeout(this.#sayTimer);
+    this.#saying = [];
+    this.#news = { added: 0, changed: 0, removed: 0 };
+    say(this.#newsLine, "");
+    this.#history.forget();
+    this.#render();
+  }
+
+  /** Shows what this person began in this conversation. */
+  #restore() {
+    const { composer, unsent, edits } = this.#drafts.read();
+    if (composer && this.#composer.isEmpty) this.#composer.write(composer);
     this.#unsent.replaceChildren();
     for (const draft of unsent ?? []) this.#showUnsent(draft, "Not saved");
     this.#resuming = Boolean(edits);
@@ -235,8 +289,8 @@ export class PreferencesPanel extends HTMLElement {
     this.#trouble = h("p", { class: "trouble", part: "trouble", role: "status", hidden: true });
     this.#notice = new Message();
     this.#lockEdits = h("input", { type: "checkbox", checked: recall(), onchange: () => remember(this.#lockEdits.checked) });
-    this.#lockAll = h("button", { type: "button", class: "plain", part: "button", onclick: () => this.#setAll(true) }, "Lock all");
-    this.#unlockAll = h("button", { type: "button", class: "plain", part: "button", onclick: () => this.#setAll(false) }, "Unlock all");
+    this.#lockAll = h("button", { type: "button", class: "plain", part: "button", onclick: () => this.#pressAll(true) }, "Lock all");
+    this.#unlockAll = h("button", { type: "button", class: "plain", part: "button", onclick: () => this.#pressAll(false) }, "Unlock all");
     this.#empty = h("p", { class: "empty", hidden: true });
     for (const kind of Object.keys(KINDS)) this.#sections[kind] = section(kind);
     this.#live = h("p", { class: "unseen", role: "status", "aria-live": "polite" });
@@ -251,6 +305,7 @@ export class PreferencesPanel extends HTMLElement {
       h("section", { class: "composer", part: "composer" }, h("h3", {}, "Add a preference"), this.#unsent, this.#composer.element),
     );
     this.#historyPage = h("div", { class: "page", id: "history", role: "tabpanel", "aria-labelledby": "history-tab", hidden: true }, this.#history.element);
+    for (const type of ["keydown", "keypress", "keyup"]) root.addEventListener(type, keepTyping);
     root.append(
       h("div", { class: "panel", part: "panel" },
         h("header", { class: "head", part: "header" },
@@ -305,7 +360,7 @@ export class PreferencesPanel extends HTMLElement {
     const store = this.#store;
     const rows = store?.rows ?? [];
     const shown = new Map(rows.map((row) => [row.id, row]));
-    for (const row of rows) if (!this.#rows.has(row.id)) this.#rows.set(row.id, new RowView(row.id, this.#inside));
+    for (const row of rows) if (!this.#rows.has(row.id)) this.#rows.set(row.id, new RowView(row.id, this.#rowsAsk));
     if (this.#resuming && store?.loaded) this.#resumeEdits();
     for (const [id, view] of this.#rows) {
       if (shown.has(id)) view.show(shown.get(id));
@@ -328,7 +383,7 @@ export class PreferencesPanel extends HTMLElement {
   #resumeEdits() {
     this.#resuming = false;
     for (const [id, { base, draft }] of Object.entries(this.#drafts.read().edits ?? {})) {
-      if (!this.#rows.has(id)) this.#rows.set(id, new RowView(id, this.#inside));
+      if (!this.#rows.has(id)) this.#rows.set(id, new RowView(id, this.#rowsAsk));
       this.#rows.get(id).resume(base, draft);
     }
   }
@@ -355,7 +410,8 @@ export class PreferencesPanel extends HTMLElement {
   #drawStatus(rows) {
     const store = this.#store;
     const locked = rows.filter((row) => row.locked).length;
-    say(this.#count, store?.loaded ? tally(rows.length, locked) : "");
+    const held = rows.filter((row) => row.held).length;
+    say(this.#count, store?.loaded ? tally(rows.length, held) : "");
     set(this.#lockAll, "aria-disabled", locked === rows.length ? "true" : null);
     set(this.#unlockAll, "aria-disabled", locked === 0 ? "true" : null);
     this.#empty.hidden = this.#rows.size > 0 || (!store?.loaded && Boolean(store?.trouble));
@@ -396,20 +452,20 @@ export class PreferencesPanel extends HTMLElement {
     try {
       const list = await store.add(draft);
       const { outcome, position, id } = list.outcomes?.[0] ?? {};
+      if (lock && outcome === "recorded") this.#lock(id, store);
       if (store !== this.#store) return; // another conversation is open by now
       if (outcome === "duplicate") this.#composer.message.show(`It is there already, as number ${position}.`, [], "calm");
       else this.#announce(`Added as number ${position ?? list.preferences.length}.`);
-      if (lock && outcome === "recorded") await this.#lock(id);
     } catch (error) {
       this.#notSent(error, draft, store, drafts);
     }
   }
 
-  async #lock(id) {
+  async #lock(id, store) {
     try {
-      await this.#store.lock(id, true);
+      await store.lock(id, true);
     } catch (error) {
-      this.#tellFailure(error, "Not locked", () => this.#lock(id));
+      this.#tellFailure(error, "Not locked", () => this.#lock(id, store), "lock");
     }
   }
 
@@ -421,13 +477,22 @@ export class PreferencesPanel extends HTMLElement {
       this.#composer.write(draft);
       this.#keepComposer();
       if (!isTold) this.#composer.refuse(error, () => this.#composer.element.requestSubmit());
+      error.arrived?.then(() => this.#hasArrived(draft, error, store));
       return;
     }
     drafts.keep({ unsent: [...(drafts.read().unsent ?? []), draft] });
-    if (isHere) this.#showUnsent(draft, `Not saved, ${error.message}`);
+    if (isHere) this.#showUnsent(draft, `Not saved, ${error.message}`, error.arrived);
   }
 
-  #showUnsent(draft, why) {
+  /** What was lost on the way back is in the list: its text need not be sent again. */
+  #hasArrived(draft, error, store) {
+    if (!error.unsure || store !== this.#store || JSON.stringify(this.#composer.read()) !== JSON.stringify(draft)) return;
+    this.#composer.write({ ...draft, title: "", subtitle: null });
+    this.#keepComposer();
+    this.#announce("Added.");
+  }
+
+  #showUnsent(draft, why, arrived) {
     const message = new Message();
     const drafts = this.#drafts;
     const letGo = () => {
@@ -441,6 +506,7 @@ export class PreferencesPanel extends HTMLElement {
       this.#send(draft);
     };
     message.show(`${why}: ${draft.title}`, [["Try again", again], ["Discard", letGo]]);
+    arrived?.then(() => message.element.isConnected && letGo());
     this.#unsent.append(message.element);
   }
 
@@ -448,15 +514,19 @@ export class PreferencesPanel extends HTMLElement {
     this.#drafts?.keep({ composer: this.#composer.isEmpty ? null : this.#composer.read() });
   }
 
-  async #setAll(locked) {
+  #pressAll(locked) {
     const button = locked ? this.#lockAll : this.#unlockAll;
-    if (button.getAttribute("aria-disabled") === "true") return;
+    if (button.getAttribute("aria-disabled") !== "true") this.#setAll(locked);
+  }
+
+  async #setAll(locked) {
     this.#notice.clear();
+    for (const view of this.#rows.values()) view.message.clear(); // what failed of one lock is asked for no more
     try {
       await this.#store.lockAll(locked);
       this.#announce(locked ? "All are locked." : "All are unlocked.");
     } catch (error) {
-      this.#tellFailure(error, locked ? "Not locked" : "Not unlocked", () => this.#setAll(locked));
+      this.#tellFailure(error, locked ? "Not locked" : "Not unlocked", () => this.#setAll(locked), "lock");
     }
   }
 
@@ -482,20 +552,23 @@ export class PreferencesPanel extends HTMLElement {
     return rows.filter((row) => row.kind === kind);
   }
 
-  async #place(id, targetId, side) {
+  #place(id, targetId, side) {
     const before = this.#store.rows.filter((row) => !row.unsaved).map((row) => row.id);
     const ids = before.filter((each) => each !== id);
     const at = ids.indexOf(targetId);
     if (at < 0 || !before.includes(id)) return; // either may have gone since the press
     ids.splice(side === "after" ? at + 1 : at, 0, id);
     if (ids.every((each, place) => each === before[place])) return;
+    this.#announce(`Number ${ids.indexOf(id) + 1} of ${ids.length}.`, true);
+    this.#order(ids);
+  }
+
+  async #order(ids) {
     this.#notice.clear();
     try {
-      const saved = this.#store.order(ids);
-      this.#announce(`Number ${ids.indexOf(id) + 1} of ${ids.length}.`, true);
-      await saved;
+      await this.#store.order(ids);
     } catch (error) {
-      this.#tellFailure(error, "Not moved", () => this.#place(id, targetId, side));
+      this.#tellFailure(error, "Not moved", () => this.#order(ids), "order");
     }
   }
 
@@ -544,9 +617,16 @@ export class PreferencesPanel extends HTMLElement {
   }
 
   /** For what concerns no single row or field. */
-  #tellFailure(error, doing, again) {
+  #tellFailure(error, doing, again, matter) {
     if (this.#failed(error, doing)) return;
-    this.#notice.show(`${doing}: ${error.message}.`, [["Try again", again], ["Dismiss", () => this.#notice.clear()]]);
+    this.#matter = matter;
+    const ways = [["Try again", again], ["Dismiss", () => this.#notice.clear()]];
+    this.#notice.show(`${doing}: ${error.message}.`, ways, "trouble", error.arrived);
+  }
+
+  /** The person asks for something else in this matter: what failed before is not offered again. */
+  #superseded(matter) {
+    if (this.#matter === matter) this.#notice.clear();
   }
 
   /** Says something politely, together with what else there is to say just now. */
@@ -572,6 +652,12 @@ export class PreferencesPanel extends HTMLElement {
       say(this.#live, this.#live.textContent === text ? `${text}\u00a0` : text);
     }, GATHER);
   }
+}
+
+/** What is typed into a field is no hot key of the page around it. */
+function keepTyping(event) {
+  const isChord = (event.ctrlKey || event.metaKey || event.altKey) && !event.getModifierState("AltGraph");
+  if (event.target.matches(".field") && !isChord && !/^(Escape|Tab|F\d+)$/.test(event.key)) event.stopPropagation();
 }
 
 function section(kind) {
@@ -610,4 +696,5 @@ function remember(yes) {
   }
 }
 
-customElements.define("preferences-panel", PreferencesPanel);
+// A page may load this from two addresses: the first copy serves
+if (!customElements.get("preferences-panel")) customElements.define("preferences-panel", PreferencesPanel);

@@ -4,6 +4,8 @@
  */
 import { h, set, say, icon, tell } from "./dom.js";
 import { DraftForm, Message, KINDS, FIELDS, difference } from "./preferences-forms.js";
+import { RequestError } from "./preferences-client.js";
+import { has } from "./preferences-store.js";
 
 /**
  * What a row asks of its panel.
@@ -11,8 +13,11 @@ import { DraftForm, Message, KINDS, FIELDS, difference } from "./preferences-for
  *   announce: (text: string) => void, failed: (error: Error, doing: string) => boolean, render: () => void,
  *   keep: (id: string, edit: {base: any, draft: import("./preferences-client.js").Draft}|null) => void,
  *   step: (id: string, by: number) => void, grab: (event: PointerEvent, row: RowView) => void,
- *   leave: (row: RowView) => void}} Panel
+ *   leave: (row: RowView) => void, superseded: (matter: string) => void}} Panel
  */
+
+/** The history is written a moment after the change: how often, and after how many milliseconds, to look for one. */
+const LOOK = { times: 6, after: 700 };
 
 /** Milliseconds in which a strip takes no press: the second click of a double click is meant for what was there. */
 const SETTLE = 600;
@@ -65,7 +70,7 @@ export class RowView {
       "p", { class: "meta", part: "meta" },
       this.freshWord, this.lockWord, this.from, this.pendingWord,
     );
-    this.lockButton = this.#button("lock", () => this.#toggleLock(), icon("unlocked"), icon("locked"));
+    this.lockButton = this.#button("lock", () => this.#setLock(!this.row.locked), icon("unlocked"), icon("locked"));
     this.editButton = this.#button("edit", () => this.write(), icon("edit"));
     this.removeButton = this.#button("remove", () => this.#askToRemove(), icon("remove"));
     this.moves = h(
@@ -155,15 +160,16 @@ export class RowView {
 
   // -- locking and moving --------------------------------------------------------------------------------
 
-  async #toggleLock() {
-    const locked = !this.row.locked;
+  /** @param {boolean} locked what is asked for: trying again asks for the same, whatever the row is by then */
+  async #setLock(locked) {
     this.message.clear();
+    this.panel.superseded("lock");
     try {
       await this.panel.store().lock(this.id, locked);
     } catch (error) {
       const doing = locked ? "Not locked" : "Still locked";
       if (this.panel.failed(error, doing)) return;
-      this.message.show(`${doing}: ${error.message}.`, [["Try again", () => this.#toggleLock()]]);
+      this.message.show(`${doing}: ${error.message}.`, [["Try again", () => this.#setLock(locked)]], "trouble", error.arrived);
     }
   }
 
@@ -253,21 +259,31 @@ export class RowView {
       await this.panel.store().edit(this.id, changes, base.revision);
       if (this.face !== "writing") this.panel.keep(this.id, null);
     } catch (error) {
-      this.#reopen(base, error);
+      this.#reopen(base, changes, error);
     } finally {
       this.saving = false;
     }
   }
 
   /** The text was not taken: its form comes back as it was left, with what can be done about it. */
-  #reopen(base, error) {
+  #reopen(base, changes, error) {
+    const { current } = error.problem;
+    if (error.code === "precondition_failed" && has(current, changes)) return this.#isSaved(); // by the copy whose answer was lost
     const isTold = this.panel.failed(error, "Not saved");
     this.base = base;
     this.#turn("writing", this.form.title);
-    if (error.code === "precondition_failed" && error.problem.current) this.#meet(error.problem.current);
+    const text = JSON.stringify(this.form.read());
+    // Unless the person has written on
+    error.arrived?.then(() => this.face === "writing" && JSON.stringify(this.form.read()) === text && this.#isSaved());
+    if (error.code === "precondition_failed" && current) this.#meet(current);
     else if (error.code === "not_found") this.#loseRow();
     else if (!isTold) this.form.refuse(error, () => this.form.element.requestSubmit());
     this.panel.render();
+  }
+
+  #isSaved() {
+    this.#stopWriting();
+    this.panel.announce("Saved.");
   }
 
   /** Looks, at each refresh, whether the row under the pen is still the one that the person started from. */
@@ -338,7 +354,7 @@ export class RowView {
     const { revision, locked } = this.row;
     if (!locked) return this.#remove(revision);
     this.message.show("It is locked. Remove it all the same?", [
-      ["Remove it", () => this.#remove(this.row.revision)],
+      ["Remove it", () => this.#remove(revision)],
       ["Keep it", () => this.#spare()],
     ]);
   }
@@ -364,14 +380,24 @@ export class RowView {
       this.#sayRemoved("Removed");
       this.panel.announce(`Removed ${this.row.title}.`);
     } catch (error) {
-      if (error.code === "not_found") return this.#sayRemoved("Already removed:");
+      if (error.code === "not_found") return this.#sayGone("Already removed:");
       const isTold = this.panel.failed(error, "Not removed");
       this.#turn("reading", this.removeButton);
       const { current } = error.problem;
       if (current) this.message.show("Not removed: it was changed just before.", [["Remove it all the same", () => this.#remove(current.revision)]]);
-      else if (!isTold) this.message.show(`Not removed: ${error.message}.`, [["Try again", () => this.#remove(this.row.revision)]]);
+      else if (!isTold) this.message.show(`Not removed: ${error.message}.`, [["Try again", () => this.#remove(revision)]]);
+      error.arrived?.then(() => this.#confirmRemoval());
       this.panel.render();
     }
+  }
+
+  /** The answer to the removal was lost, and a later list shows that it was done, here or elsewhere. */
+  #confirmRemoval() {
+    if (this.face !== "reading") return;
+    this.#turn("removed", this.undoButton);
+    this.message.clear();
+    this.#sayGone("Removed");
+    this.panel.announce(`Removed ${this.row.title}.`);
   }
 
   #buildStrip() {
@@ -395,20 +421,38 @@ export class RowView {
     this.stripMessage.clear();
   }
 
+  /** It is gone, by a change whose revision only the history knows. */
+  #sayGone(words) {
+    this.#sayRemoved(words);
+    set(this.undoButton, "aria-disabled", null);
+  }
+
+  /** The newest change that removed it. @returns {Promise<number>} its revision */
+  async #findRemoval() {
+    for (let looks = 0; looks < LOOK.times; looks++) {
+      if (looks) await new Promise((wake) => setTimeout(wake, LOOK.after));
+      const { entries } = await this.panel.store().history();
+      const removal = entries.find(({ changes }) => changes.some(({ id, after }) => id === this.id && !after));
+      if (removal) return removal.revision;
+    }
+    throw new RequestError("not_ready", 0);
+  }
+
   #pressed(action) {
     return () => performance.now() > this.settled && action();
   }
 
   async #undoRemoval() {
-    if (this.undoing || !this.removal) return;
+    if (this.undoing || this.undoButton.getAttribute("aria-disabled") === "true") return;
     this.undoing = true;
     this.stripMessage.show("Putting it back…", [], "calm");
     try {
-      await this.panel.store().undo(this.removal);
+      this.removal ||= await this.#findRemoval();
+      await this.panel.store().undo(this.removal, ({ preferences }) => preferences.some((row) => row.id === this.id));
       this.panel.announce(`${this.row.title} is back.`);
     } catch (error) {
       this.stripMessage.clear();
-      if (!this.panel.failed(error, "Not put back")) this.stripMessage.show(`Not put back: ${error.message}.`);
+      if (!this.panel.failed(error, "Not put back")) this.stripMessage.show(`Not put back: ${error.message}.`, [], "trouble", error.arrived);
     } finally {
       this.undoing = false;
     }
