@@ -4,6 +4,7 @@ import json
 from itertools import count
 from urllib.parse import parse_qs, urlsplit
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.browser import (
@@ -170,3 +171,78 @@ class TestSignIn:
         panel.page.reload()
         expect(panel.row("Window seat")).to_be_visible()
         expect(panel.composer.title).to_have_value("Half a thought")
+
+    def test_says_that_it_needs_storage(self, new_page):
+        page = new_page()
+        page.add_init_script(
+            """Object.defineProperty(window, "sessionStorage", {
+              get() { throw new DOMException("Access is denied for this document.", "SecurityError"); },
+            });"""
+        )
+        page.goto("/")
+        expect(page.get_by_role("alert")).to_contain_text("This page needs the browser's storage")
+        expect(page.get_by_role("button", name="Try again")).to_be_visible()
+
+    @pytest.mark.parametrize(
+        ("token", "lasts"), [("v9xOpaqueWithoutDots", 3600), ("a.b.c", 3600), ("..", 3600)]
+    )
+    def test_says_that_it_cannot_read_the_token(self, new_page, stack, token, lasts):
+        page = new_page()
+        settings = stack.request("GET", "/config.json").json
+        answer = {"access_token": token, "token_type": "Bearer", "expires_in": lasts}
+        page.route(settings["token_url"], lambda route: route.fulfill(json=answer))
+        self._sign_in(page)
+        expect(page.get_by_role("alert")).to_contain_text("no token that this service can read")
+        expect(page.get_by_role("button", name="Sign in", exact=True)).to_be_visible()
+
+    def test_a_token_of_a_few_seconds_serves_while_it_lasts(self, new_page, stack):
+        page = new_page()
+        settings = stack.request("GET", "/config.json").json
+        answer = {"access_token": stack.token("brief"), "token_type": "Bearer", "expires_in": 20}
+        page.route(settings["token_url"], lambda route: route.fulfill(json=answer))
+        self._sign_in(page)
+        expect(page.get_by_role("button", name="Start a conversation")).to_be_visible()
+
+    def _sign_in(self, page) -> None:
+        page.goto("/")
+        page.get_by_role("button", name="Sign in").click()
+        page.locator("input:not([type=hidden])").first.fill("ada")
+        page.keyboard.press("Enter")
+
+    @pytest.mark.parametrize(
+        "answer",
+        [
+            {"status": 429, "json": {"message": "Too Many Requests"}},
+            {"status": 503, "body": "<html>x</html>", "content_type": "text/html"},
+            {"status": 200, "body": "", "content_type": "application/json"},
+            {"status": 200, "json": None},
+        ],
+        ids=["429", "503", "empty", "null"],
+    )
+    def test_says_that_the_service_cannot_be_reached_without_its_settings(self, new_page, answer):
+        page = new_page()
+        page.route("**/config.json", lambda route: route.fulfill(**answer))
+        page.goto("/")
+        expect(page.get_by_role("alert")).to_have_text("The service cannot be reached. Try again")
+        expect(page.get_by_role("button", name="Sign in")).to_have_count(0)
+        page.unroute("**/config.json")
+        page.get_by_role("button", name="Try again").click()
+        expect(page.get_by_role("button", name="Sign in")).to_be_visible()
+
+    def test_offers_no_sign_in_where_none_is_set_up(self, new_page, stack):
+        page = new_page()
+        settings = stack.request("GET", "/config.json").json
+        none = {"authorize_url": None, "token_url": None, "client_id": None}
+        page.route("**/config.json", lambda route: route.fulfill(json=settings | none))
+        page.goto("/")
+        expect(page.get_by_role("alert")).to_have_text("Signing in is not set up for this page.")
+        expect(page.get_by_role("button", name="Sign in")).to_have_count(0)
+
+    def test_whoever_is_signed_in_stays_so_whatever_code_the_address_has(self, new_page, stack):
+        page = new_page()
+        page.goto("/")
+        page.evaluate("token => sessionStorage.setItem('sign-in.token', token)", kept(stack.token("quiet")))
+        page.goto("/?code=SUMMER24")
+        expect(page.get_by_role("button", name="Start a conversation")).to_be_visible()
+        expect(page.get_by_role("alert")).to_be_hidden()
+        assert page.url.rstrip("/#") == stack.origin

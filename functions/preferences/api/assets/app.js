@@ -2,9 +2,10 @@
 import "./preferences-panel.js";
 import { h, say, set } from "./dom.js";
 import { forgetDrafts } from "./preferences-drafts.js";
-import { accessToken, beginSignIn, finishSignIn, forgetToken, person, signOut } from "./sign-in.js";
+import { accessToken, beginSignIn, canSignIn, finishSignIn, forgetToken, hasStorage, person, signOut } from "./sign-in.js";
 
 const MOST_PAGES = 20;
+const UNREACHABLE = "The service cannot be reached.";
 
 const at = (id) => /** @type {any} */ (document.getElementById(id));
 const panel = at("panel");
@@ -14,8 +15,11 @@ let threads = [];
 let agentConsole = null;
 
 async function start() {
-  settings = await (await fetch("/config.json")).json();
-  await finishSignIn(settings);
+  if (!hasStorage()) throw new Error("This page needs the browser's storage to keep you signed in. Allow site data for it, then try again.");
+  settings = await readSettings();
+  at("sign-in").hidden = !canSignIn(settings);
+  if (!canSignIn(settings) && !accessToken()) tell("Signing in is not set up for this page.");
+  else await finishSignIn(settings);
   panel.tokenProvider = async () => accessToken();
   panel.addEventListener("preferences-error", (event) => {
     if (event.detail.code !== "unauthorized") return;
@@ -24,6 +28,15 @@ async function start() {
   });
   if (person()) await enter();
   else show("welcome");
+}
+
+/** @returns {Promise<import("./sign-in.js").Settings>} */
+async function readSettings() {
+  const response = await fetch("/config.json");
+  const answer = await response.json().catch(() => null);
+  // A throttled stage answers in JSON too
+  if (!response.ok || typeof answer?.redirect_path !== "string") throw new Error(UNREACHABLE);
+  return answer;
 }
 
 async function enter() {
@@ -56,7 +69,7 @@ async function call(method, path) {
   const response = await fetch(path, { method, headers: { Authorization: `Bearer ${accessToken()}` }, cache: "no-store" });
   if (response.status === 401) throw new SignInOver();
   if (!response.ok) throw new Error(`The service answered ${response.status}.`);
-  return response.json();
+  return response.json().catch(() => Promise.reject(new Error("The service gave no proper answer.")));
 }
 
 async function readThreads() {
@@ -156,5 +169,5 @@ start().catch((error) => {
     return askToSignIn();
   }
   show(settings && !accessToken() ? "welcome" : "none");
-  tell(error instanceof TypeError ? "The service cannot be reached." : error.message, "Try again", () => location.reload());
+  tell(error instanceof TypeError ? UNREACHABLE : error.message, "Try again", () => location.reload());
 });
