@@ -58,8 +58,10 @@ export class Drafts {
 
   /** @param {string} id @param {{base: Row, draft: Draft}|null} edit null: saved, or given up */
   keepEdit(id, edit) {
-    const { [id]: _, ...edits } = this.read().edits ?? {};
-    this.keep({ edits: edit ? { ...edits, [id]: edit } : edits });
+    const edits = { ...this.read().edits };
+    if (edit) edits[id] = edit;
+    else delete edits[id];
+    this.keep({ edits });
   }
 }
 

@@ -134,7 +134,8 @@ function isTakenBack({ preferences }, { changes }) {
   return isSeen && changes.every(({ id, before }) => {
     const row = preferences.find((each) => each.id === id);
     if (!before) return !row;
-    const { rank: _, ...values } = before;
+    const values = { ...before };
+    delete values.rank;
     return has(row, values);
   });
 }

@@ -126,9 +126,11 @@ export class PreferencesPanel extends HTMLElement {
   set tokenProvider(provider) {
     if (provider === this.#token) return;
     this.#token = provider;
-    if (this.#store && provider) return this.#store.replaceProvider(provider);
-    this.#forget(); // nobody is signed in: what was read with the old one's tokens leaves the page
-    this.#restart();
+    if (this.#store && provider) this.#store.replaceProvider(provider);
+    else {
+      this.#forget(); // nobody is signed in: what was read with the old one's tokens leaves the page
+      this.#restart();
+    }
   }
 
   /** What a template's `:token-provider` sets; without it, the function's source would become an attribute. */
@@ -367,7 +369,11 @@ export class PreferencesPanel extends HTMLElement {
       else if (view.lingers) view.show(null);
       else this.#drop(id, view);
     }
-    const views = this.#withLingering(rows.map((row) => this.#rows.get(row.id)));
+    this.#arrange(this.#withLingering(rows.map((row) => this.#rows.get(row.id))));
+    this.#drawStatus(rows);
+  }
+
+  #arrange(views) {
     const focused = this.shadowRoot.activeElement;
     for (const [kind, { element, list }] of Object.entries(this.#sections)) {
       const own = views.filter((view) => view.section === kind);
@@ -377,7 +383,6 @@ export class PreferencesPanel extends HTMLElement {
     }
     // A row that went over to the other kind was moved, and a move blurs
     if (focused?.isConnected && this.shadowRoot.activeElement !== focused) focused.focus({ preventScroll: true });
-    this.#drawStatus(rows);
   }
 
   #resumeEdits() {
@@ -408,17 +413,17 @@ export class PreferencesPanel extends HTMLElement {
   }
 
   #drawStatus(rows) {
-    const store = this.#store;
+    const trouble = this.#store?.trouble ?? null;
+    const isLoaded = Boolean(this.#store?.loaded);
     const locked = rows.filter((row) => row.locked).length;
     const held = rows.filter((row) => row.held).length;
-    say(this.#count, store?.loaded ? tally(rows.length, held) : "");
+    say(this.#count, isLoaded ? tally(rows.length, held) : "");
     set(this.#lockAll, "aria-disabled", locked === rows.length ? "true" : null);
     set(this.#unlockAll, "aria-disabled", locked === 0 ? "true" : null);
-    this.#empty.hidden = this.#rows.size > 0 || (!store?.loaded && Boolean(store?.trouble));
-    say(this.#empty, store?.loaded
+    this.#empty.hidden = this.#rows.size > 0 || (!isLoaded && trouble !== null);
+    say(this.#empty, isLoaded
       ? "Nothing here yet. What the agent understands of your wishes appears here, and you can write the first one yourself."
       : this.#missing || "Loading…");
-    const trouble = store?.trouble ?? null;
     this.#drawTrouble(trouble?.code === "unauthorized" && this.#isTold ? null : trouble);
   }
 

@@ -273,7 +273,7 @@ export class PreferencesStore extends EventTarget {
     const operation = this.#operations[0];
     operation.sent = true;
     /** @type {List|null} */
-    let list = null;
+    let list;
     /** @type {RequestError|null} */
     let refusal = null;
     try {

@@ -72,15 +72,24 @@ export async function finishSignIn(settings) {
   if (!attempt && accessToken()) return;
   if (!attempt || query.get("state") !== attempt.state) throw new Error("The sign-in did not begin in this tab. Please try again.");
   if (query.has("error")) throw new Error(`The sign-in was refused: ${query.get("error_description") ?? query.get("error")}.`);
+  await trade(settings, query.get("code") ?? "", attempt.verifier);
+}
+
+/**
+ * @param {Settings} settings
+ * @param {string} code
+ * @param {string} verifier
+ */
+async function trade(settings, code, verifier) {
   const response = await fetch(String(settings.token_url), {
     method: "POST",
     headers: { "Content-Type": "application/x-www-form-urlencoded" },
     body: new URLSearchParams({
       grant_type: "authorization_code",
-      code: query.get("code") ?? "",
+      code,
       client_id: String(settings.client_id),
       redirect_uri: location.origin + settings.redirect_path,
-      code_verifier: attempt.verifier,
+      code_verifier: verifier,
     }),
     credentials: "omit",
   });
