@@ -25,16 +25,12 @@ kind by the class. `code` is the word that machines read, the same at both doors
 and models, and never holds what was sent.
 """
 
-from __future__ import annotations
-
 import traceback
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from preferences.model import Preference, Thread
+from preferences.model import Preference, Thread
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,10 +31,10 @@ from preferences.model import (
     Position,
     Report,
     Thread,
-    parse,
     reasoning,
     whole_number,
 )
+from preferences.parsing import parse
 from preferences.repository import PreferenceRepository, Written
 
 Envelope = dict[str, Any]

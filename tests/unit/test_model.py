@@ -25,11 +25,10 @@ from preferences.model import (
     is_user_id,
     new_id,
     one_line,
-    parse,
     reasoning,
-    strict_json,
 )
 from preferences.model.text import shorten
+from preferences.parsing import parse, strict_json
 from tests.support import a_thread
 
 FAMILY = "👨‍👩‍👧‍👦"

@@ -19,7 +19,8 @@ from typing import Any, get_args, get_origin
 from pydantic import BaseModel
 
 from preferences.errors import FieldError, InvalidInput, InvalidJson
-from preferences.model import MAX_BATCH, parse, strict_json
+from preferences.model import MAX_BATCH
+from preferences.parsing import parse, strict_json
 
 MAX_TEXT = 500_000
 """Characters of one argument. The largest batch fits: 50 × 620 times the 14 of `\\\\ud83c\\\\udf55`."""

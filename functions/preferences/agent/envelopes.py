@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from preferences.errors import FieldError, InvalidInput, InvalidJson
-from preferences.model import strict_json
+from preferences.parsing import strict_json
 from preferences.tools import Envelope
 
 Answer = dict[str, Any]

@@ -25,7 +25,8 @@ from preferences.errors import (
     PreferencesError,
     ThreadNotFound,
 )
-from preferences.model import Caller, is_thread_id, is_user_id, parse, strict_json
+from preferences.model import Caller, is_thread_id, is_user_id
+from preferences.parsing import parse, strict_json
 from preferences.repository import PreferenceRepository, open_repository
 
 Model = TypeVar("Model", bound=BaseModel)

@@ -1,7 +1,6 @@
-"""The words of the system, in `preference` and `history`; `text` and `json_text` say what may come in."""
+"""What is stored, what is sent to change it, and what is said about it; `text` says what text may be."""
 
 from preferences.model.history import SHOWN, Attributes, Entry, RowChange
-from preferences.model.json_text import strict_json
 from preferences.model.preference import (
     MAX_BATCH,
     MAX_CHARACTERS,
@@ -38,7 +37,6 @@ from preferences.model.preference import (
     whole_number,
 )
 from preferences.model.text import folded, one_line, shorten
-from preferences.model.validation import parse
 
 __all__ = [
     "MAX_BATCH",
@@ -78,9 +76,7 @@ __all__ = [
     "new_id",
     "new_write_id",
     "one_line",
-    "parse",
     "reasoning",
     "shorten",
-    "strict_json",
     "whole_number",
 ]
