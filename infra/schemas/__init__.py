@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from infra.schemas import tools
+from infra.schemas.api_document import document_text
 from infra.schemas.json_text import pretty
 from infra.schemas.template import filled
 from infra.template import AGENT_TEMPLATE
-from preferences.api.openapi import document_text
+from preferences.api import files
 
 INFRA = Path(__file__).parent.parent
 INSTRUCTION = INFRA / "instruction.txt"
@@ -20,6 +21,7 @@ def rendered() -> Mapping[Path, str]:
     """Every generated file with the text that it shall have."""
     return {
         INFRA / "openapi" / "api.json": document_text(),
+        Path(files.__file__).with_name("openapi.json"): document_text(),
         INFRA / "tools" / "function-details.json": pretty(tools.function_details()),
         INFRA / "tools" / "openapi.json": pretty(tools.openapi()),
         INFRA / "tools" / "gateway.json": pretty(tools.gateway()),

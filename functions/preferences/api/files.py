@@ -66,6 +66,12 @@ def assets() -> Assets:
     return Assets({name: pack(found[name], MEDIA_TYPES[Path(name).suffix]) for name in found}, version)
 
 
+@cache
+def document() -> File:
+    """The OpenAPI document of this API. `make schemas` renders it from the routes."""
+    return pack(Path(__file__).with_name("openapi.json").read_bytes(), "application/json")
+
+
 def file_response(file: File, request: Request, *, for_good: bool = False) -> Response:
     """The file, packed where the caller unpacks it; 304 where the caller has it already.
 

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache
 
 from pydantic import Field
 
@@ -373,12 +372,4 @@ def read_configuration(_: Request) -> Response:
 @route("GET /openapi.json", {200: "application/json", 304: None}, public=True, if_none_match=True)
 def read_document(request: Request) -> Response:
     """This document."""
-    return files.file_response(_document(), request)
-
-
-@cache
-def _document() -> files.File:
-    # Few ask for it, and pydantic's schema generator is not needed for anything else.
-    from preferences.api.openapi import document_text
-
-    return files.pack(document_text().encode(), "application/json")
+    return files.file_response(files.document(), request)
