@@ -74,8 +74,8 @@ validate: .venv-sam/.stamp ## Have the SAM CLI validate the templates
 	AWS_DEFAULT_REGION=eu-west-1 $(SAM) validate --lint --template-file agent.yaml
 
 audit: .venv-checkov/.stamp ## Look for insecure settings in the templates (.checkov.yaml says what is not followed)
-	@told=$$(.venv-checkov/bin/checkov --config-file .checkov.yaml 2>&1); status=$$?; echo "$$told"; \
-	case "$$told" in *"Parsing errors:"*) echo "a template was not read, so nothing was looked at" >&2; exit 1;; esac; exit $$status
+	@found=$$(.venv-checkov/bin/checkov --config-file .checkov.yaml 2>&1); status=$$?; echo "$$found"; \
+	case "$$found" in *"Parsing errors:"*) echo "a template was not read, so nothing was looked at" >&2; exit 1;; esac; exit $$status
 
 package: .venv/.stamp ## Build what Lambda runs: build/lambda, and packed build/preferences.zip
 	$(BIN)/python -m infra.build build/lambda --zip build/preferences.zip

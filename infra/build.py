@@ -98,14 +98,14 @@ def _interpreter(version: str) -> str | None:
     """A Python of exactly this version: ours, one on the path, or one that uv or pyenv has installed."""
     for candidate in _candidates(version):
         try:
-            told = subprocess.run(
+            answer = subprocess.run(
                 [candidate, "-I", "-c", "import sys; print('{}.{}'.format(*sys.version_info))"],
                 capture_output=True,
                 text=True,
             )
         except OSError:
             continue
-        if told.stdout.strip() == version:
+        if answer.stdout.strip() == version:
             return candidate
     return None
 

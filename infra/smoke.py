@@ -4,7 +4,7 @@
     python -m infra.smoke --url http://127.0.0.1:8080 --token …    a local stack, or any
 
 Deployed, the stacks' outputs say where everything is. For its own user pool it makes a user of its own, who
-is gone at the end; with an issuer of yours, give the token of a signed-in user. The agent's half is told
+is gone at the end; with an issuer of yours, give the token of a signed-in user. The agent's half is tried
 twice: by the function, called as a classic agent would, and through the Gateway, with the two headers that
 say who is meant. It uses the AWS credentials of the environment, and deletes the threads that it makes.
 """
@@ -97,7 +97,7 @@ class Story:
     call: Call | None
     say: Callable[[str], None] = print
     thread: str = ""
-    told: list[str] = field(default_factory=list)
+    done: list[str] = field(default_factory=list)
 
     def run(self) -> None:
         """Raises Unexpected at the first step that goes otherwise."""
@@ -167,12 +167,12 @@ class Story:
         """Calls a tool; what it answers has to hold `result`."""
         assert self.call
         reason = {"action_and_reasoning": "Trying the stack."}
-        told = self.call(self.thread, tool, arguments | reason)
-        if not told.get("ok") or result not in str(told.get("result")):
-            raise Unexpected(f"{tool}: {told}")
+        envelope = self.call(self.thread, tool, arguments | reason)
+        if not envelope.get("ok") or result not in str(envelope.get("result")):
+            raise Unexpected(f"{tool}: {envelope}")
 
     def _step(self, what: str) -> None:
-        self.told.append(what)
+        self.done.append(what)
         self.say(f"ok {what}")
 
 
@@ -197,10 +197,10 @@ def by_function(invoke: Callable[[Json], Json], people: People) -> Call:
         }
         answer = invoke(event)
         try:
-            told = json.loads(answer["response"]["functionResponse"]["responseBody"]["TEXT"]["body"])
+            envelope = json.loads(answer["response"]["functionResponse"]["responseBody"]["TEXT"]["body"])
         except (KeyError, TypeError, ValueError):
-            told = None
-        return _envelope(tool, told, answer)
+            envelope = None
+        return _envelope(tool, envelope, answer)
 
     return call
 
@@ -218,8 +218,8 @@ def deployed_function(name: str) -> Callable[[Json], Json]:
 
     def invoke(event: Json) -> Json:
         answer = client.invoke(FunctionName=name, Payload=json.dumps(event).encode())
-        told: Json = json.loads(answer["Payload"].read())
-        return told
+        envelope: Json = json.loads(answer["Payload"].read())
+        return envelope
 
     return invoke
 
@@ -246,10 +246,10 @@ def by_gateway(url: str, people: People, sign: Sign) -> Call:
         }
         status, body = _send("POST", url, asked, sign(url, json.dumps(asked).encode(), headers))
         try:
-            told = json.loads(_message(body)["result"]["content"][0]["text"])
+            envelope = json.loads(_message(body)["result"]["content"][0]["text"])
         except (KeyError, TypeError, ValueError, IndexError):
-            told = None
-        envelope = _envelope(f"{tool} through the Gateway", told, f"{status} {body[:500]!r}")
+            envelope = None
+        envelope = _envelope(f"{tool} through the Gateway", envelope, f"{status} {body[:500]!r}")
         if envelope.get("error", {}).get("code") == "missing_identity":
             raise Unexpected(
                 "the Gateway did not hand X-Thread-Id and X-User-Id on to the function; docs/operating.md "
@@ -287,10 +287,10 @@ def bearer(token: str) -> Sign:
     return lambda url, body, headers: {**headers, "Authorization": f"Bearer {token}"}
 
 
-def _envelope(what: str, told: object, answer: object) -> Json:
-    if not isinstance(told, dict):
+def _envelope(what: str, envelope: object, answer: object) -> Json:
+    if not isinstance(envelope, dict):
         raise Unexpected(f"{what}: no answer of a tool: {answer}")
-    return told
+    return envelope
 
 
 @contextmanager

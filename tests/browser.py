@@ -294,8 +294,8 @@ def listen(panel: Panel):
 
 def no_violation(page: Page) -> None:
     violations = Axe().run(page).response["violations"]
-    told = [(v["id"], [(n["target"], n.get("failureSummary")) for n in v["nodes"]]) for v in violations]
-    assert told == []
+    reported = [(v["id"], [(n["target"], n.get("failureSummary")) for n in v["nodes"]]) for v in violations]
+    assert reported == []
 
 
 def fits(panel: Panel) -> None:

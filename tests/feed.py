@@ -65,8 +65,8 @@ class Feed:
         return {int(item["sk"].removeprefix("CHANGE#")): item for item in items}
 
 
-class Door:
-    """The people's door onto one thread."""
+class People:
+    """The people's handler, for one thread."""
 
     def __init__(self, thread_id: str) -> None:
         self.thread_id = thread_id

@@ -3,7 +3,7 @@
 In a copy of the tree, never in the tree itself. A mutant is a comparison or a condition turned, a number or a
 truth value changed, a call or a `raise` left out: in the repository, that is each condition of each write.
 Left alone are regular expressions, and what only forbids to programmers: `frozen`, `slots`, `strict`.
-For each, the tests of its room are run until the first fails. Bounded by time: in an order drawn from a seed,
+For each, the tests of its part are run until the first fails. Bounded by time: in an order drawn from a seed,
 so that what there was no time for is left out at random, and told. The status is 1 where a mutant survived.
 """
 
@@ -26,7 +26,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 PACKAGE = Path("functions/preferences")
 REPOSITORY = ("repository", "lock", "undo", "expressions", "faults")
-ROOMS = {
+PARTS = {
     "rules/plans.py": ("rules", "tools", *REPOSITORY),
     "rules/history.py": ("rules", "history", "undo"),
     "repository/expressions.py": ("expressions", *REPOSITORY),
@@ -172,16 +172,16 @@ class Copy:
         own = path.read_text("utf-8")
         path.write_text(mutant.source, "utf-8")
         try:
-            return any(self.fails(room) for room in ROOMS[mutant.file])
+            return any(self.fails(part) for part in PARTS[mutant.file])
         finally:
             path.write_text(own, "utf-8")
 
-    def fails(self, room: str) -> bool:
+    def fails(self, part: str) -> bool:
         other = "moto" if self.engine == "dynoxide" else "dynoxide"
         command = [
             *(sys.executable, "-m", "pytest", "-x", "-q", "--tb=no", "-p", "no:cacheprovider"),
-            *(() if room in ON_BOTH else ("-k", f"not {other}")),
-            *(str(path.relative_to(ROOT)) for path in ROOT.glob(f"tests/*/test_{room}.py")),
+            *(() if part in ON_BOTH else ("-k", f"not {other}")),
+            *(str(path.relative_to(ROOT)) for path in ROOT.glob(f"tests/*/test_{part}.py")),
         ]
         environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": "functions"}
         environment.pop("PROVE", None)
@@ -210,7 +210,7 @@ def main() -> int:
     options = parser.parse_args()
     waiting = [
         mutant
-        for file in ROOMS
+        for file in PARTS
         if options.only in file
         for mutant in mutants_of(file, (ROOT / PACKAGE / file).read_text("utf-8"))
     ]
@@ -224,9 +224,9 @@ def main() -> int:
 
     with tempfile.TemporaryDirectory() as folder:
         copies = [Copy(Path(folder) / str(n)) for n in range(options.workers)]
-        for room in dict.fromkeys(room for mutant in waiting for room in ROOMS[mutant.file]):
-            if copies[0].fails(room):
-                print(f"test_{room}.py fails without any mutant", file=sys.stderr)
+        for part in dict.fromkeys(part for mutant in waiting for part in PARTS[mutant.file]):
+            if copies[0].fails(part):
+                print(f"test_{part}.py fails without any mutant", file=sys.stderr)
                 return 2
         until = time.monotonic() + options.seconds
 
@@ -250,7 +250,7 @@ def main() -> int:
 
     survived = Counter(mutant.file for mutant in survivors)
     print(f"\n{'file':28}{'mutants':>8}{'noticed':>8}{'survived':>9}")
-    for file in ROOMS:
+    for file in PARTS:
         if tried[file]:
             print(f"{file:28}{tried[file]:8}{tried[file] - survived[file]:8}{survived[file]:9}")
     count = tried.total()

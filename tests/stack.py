@@ -58,7 +58,7 @@ class Site:
         )
 
     def agent(self, event, client_context=None) -> Answer:
-        """An event to the agent's door."""
+        """An event to the agent's handler."""
         body = event if client_context is None else {"event": event, "client_context": client_context}
         return self.request("POST", "/local/agent", body)
 

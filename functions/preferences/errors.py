@@ -1,4 +1,4 @@
-"""The refusals, as one tree. Those that only the people's door can make grow on it too, in its own room.
+"""The exceptions that callers may expect, as one tree. `api` adds those that only its requests can raise.
 
     PreferencesError
     ├── InvalidInput             what was sent does not fit; the text says what to send instead
@@ -17,12 +17,11 @@
     ├── PreconditionFailed       the row is newer than the one that the caller saw
     └── Unavailable
         ├── Busy                 nothing was applied; the same request may be sent again
-        ├── OutcomeUnknown       a write was sent, and nobody can say whether it was applied
+        ├── OutcomeUnknown       a write was sent, and whether it was applied is unknown
         └── HistoryNotReady      the change is committed, its history entry is still on its way
 
-A refusal is raised where the rule lives and turned into an answer at the door, which finds the answer's
-kind by the class. `code` is the word that machines read, the same at both doors; the text is for people
-and models, and never holds what was sent.
+Handlers turn them into answers by their class. `code` is for machines, and the same in both handlers. The
+message is for people and models, and never holds what was sent.
 """
 
 import traceback

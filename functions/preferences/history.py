@@ -1,10 +1,9 @@
-"""The stream's door: every committed write, as the table's stream tells it, becomes an entry of the history.
+"""The Lambda handler of the table's stream: every committed write becomes an entry of the history.
 
-Lambda hands over batches in the order of each thread's writes, and hands a batch over again from the first
-record that is reported as failed, or when it is unsure. Nothing here depends on the order or on the count: an
-entry is kept once, under its revision, and what is of a thread that is gone is not kept at all. So after a
-failure the rest of the batch is worked through all the same, and if the failed record is given up in the end,
-together with what was behind it, nothing else is missing.
+Lambda sends batches in the order of each thread's writes. It sends a batch again from the first record that
+was reported as failed, and at times without a reason. Neither order nor repeats matter here: an entry is
+stored once, under its revision, and entries of a deleted thread are not stored. So after a failure the rest
+of the batch is processed all the same; if Lambda gives the failed record up, nothing else is missing.
 """
 
 import time

@@ -1,8 +1,8 @@
-"""The agent's four tools: what a model may send, what is done with it, and what the model is told.
+"""The agent's four tools: what a model may send, what is done with it, and what the model reads of that.
 
 A tool is a method of PreferenceTools under @workspace_tool. The decorator registers it in TOOLS, from which
-the schemas are rendered and the doors dispatch, adds the argument `action_and_reasoning`, validates, runs,
-and wraps what came out in the result envelope, which every door hands over as it is:
+the schemas are rendered, adds the argument `action_and_reasoning`, validates, runs, and wraps the outcome in
+the result envelope:
 
     {"ok": true, "result": "updated #1 Formal tone", "items": [{"index": 1, "position": 1,
      "title": "Formal tone", "outcome": "updated"}], "changed": "#1 [hard] Formal tone", "revision": 8}
@@ -39,7 +39,7 @@ from preferences.repository import PreferenceRepository, Written
 
 Envelope = dict[str, Any]
 
-MAX_FAULTS_TOLD = 3
+MAX_FAULTS_NAMED = 3
 
 REASONING = Field(
     description="What you are doing and why, in one sentence. The user reads it beside the change.",
@@ -111,11 +111,11 @@ class Tool:
     name: str
     description: str
     args_schema: type[Frozen]
-    run: Callable[["PreferenceTools", Any, Caller], "Told"]
+    run: Callable[["PreferenceTools", Any, Caller], "ToolResult"]
 
     @property
     def parameters(self) -> type[Frozen]:
-        """`args_schema` with the injected `action_and_reasoning`, which models are told to send always.
+        """`args_schema` with the injected `action_and_reasoning`, which the schema shown to models requires.
 
         A call without it is served: the reason is for the history, and not worth a lost change.
         """
@@ -124,8 +124,8 @@ class Tool:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """What a tool came to: the sentence for the model, and what it is based on."""
+class ToolResult:
+    """What a tool did: the sentence for the model, and the list after it."""
 
     result: str
     thread: Thread
@@ -143,10 +143,10 @@ _NAME = re.compile("[A-Za-z][A-Za-z0-9_]{0,39}")
 
 def workspace_tool(
     *, description: str, args_schema: type[Frozen] = NoArguments
-) -> Callable[[Callable[["PreferenceTools", Any, Caller], Told]], Callable[..., Envelope]]:
+) -> Callable[[Callable[["PreferenceTools", Any, Caller], ToolResult]], Callable[..., Envelope]]:
     """Declares a method as a tool, and makes it take the arguments as a model sends them."""
 
-    def declare(method: Callable[["PreferenceTools", Any, Caller], Told]) -> Callable[..., Envelope]:
+    def declare(method: Callable[["PreferenceTools", Any, Caller], ToolResult]) -> Callable[..., Envelope]:
         tool = Tool(method.__name__, description, args_schema, method)
         TOOLS[tool.name] = tool
 
@@ -160,7 +160,7 @@ def workspace_tool(
 
 
 def failure(code: str, message: str) -> Envelope:
-    """The envelope of a call that came to nothing."""
+    """The envelope of a call that did nothing."""
     return {"ok": False, "error": {"code": code, "message": message}}
 
 
@@ -187,24 +187,27 @@ class PreferenceTools:
         self.thread_id = thread_id
         self.thread: Thread | None = None
         self.suggested = 0
-        self._repo = repo
+        self.repository = repo
         self._user_id = user_id
         self._agent_id = agent_id
 
     def call(self, name: str, arguments: Mapping[str, object]) -> Envelope:
-        """Runs a tool by its name. Every refusal is an envelope; only faults are raised."""
-        self.thread, self.suggested = None, 0
+        """Runs a tool by its name, with arguments that are decoded."""
         tool = TOOLS.get(name)
-        if tool is None:
-            return unknown_tool()
-        caller = Caller(
-            actor="agent",
-            owner=self._user_id,
-            who=self._agent_id,
-            reasoning=reasoning(arguments.get("action_and_reasoning")),
-        )
+        return self.run(tool, lambda: arguments) if tool else unknown_tool()
+
+    def run(self, tool: Tool, read_arguments: Callable[[], Mapping[str, object]]) -> Envelope:
+        """Runs a tool with the arguments that are read. Refusals are envelopes; only faults are raised."""
+        self.thread, self.suggested = None, 0
         try:
-            told = tool.run(self, _accepted(tool, arguments), caller)
+            arguments = read_arguments()
+            caller = Caller(
+                actor="agent",
+                owner=self._user_id,
+                who=self._agent_id,
+                reasoning=reasoning(arguments.get("action_and_reasoning")),
+            )
+            outcome = tool.run(self, _accepted(tool, arguments), caller)
         except InvalidInput as refusal:
             return failure("invalid_arguments", _advice(tool, refusal))
         except OutcomeUnknown as refusal:
@@ -215,11 +218,11 @@ class PreferenceTools:
             return failure(refusal.code, str(refusal)) | shown
         except PreferencesError as refusal:
             return failure(refusal.code, str(refusal))
-        self.thread, self.suggested = told.thread, told.suggested
+        self.thread, self.suggested = outcome.thread, outcome.suggested
         return {
             "ok": True,
-            "result": told.result,
-            **told.details,
+            "result": outcome.result,
+            **outcome.details,
             **_waiting(self.thread),
             "revision": self.thread.revision,
         }
@@ -231,13 +234,13 @@ class PreferenceTools:
         ),
         args_schema=Additions,
     )
-    def add_preferences(self, args: Additions, caller: Caller) -> Told:
-        return _told_additions(self._repo.add_preferences_bulk(self.thread_id, args.items, caller))
+    def add_preferences(self, args: Additions, caller: Caller) -> ToolResult:
+        return _result_of_additions(self.repository.add_preferences_bulk(self.thread_id, args.items, caller))
 
     @workspace_tool(description="List the current preferences / constraints.")
-    def list_preferences(self, _: NoArguments, caller: Caller) -> Told:
-        thread = self._repo.list_preferences(self.thread_id, caller)
-        return Told(render.lines(thread), thread)
+    def list_preferences(self, _: NoArguments, caller: Caller) -> ToolResult:
+        thread = self.repository.list_preferences(self.thread_id, caller)
+        return ToolResult(render.lines(thread), thread)
 
     @workspace_tool(
         description=(
@@ -247,11 +250,11 @@ class PreferenceTools:
         ),
         args_schema=Updates,
     )
-    def update_preferences(self, args: Updates, caller: Caller) -> Told:
-        written = self._repo.update_preferences(
+    def update_preferences(self, args: Updates, caller: Caller) -> ToolResult:
+        written = self.repository.update_preferences(
             self.thread_id, args.updates, caller, list_revision=args.list_revision, respect_lock=True
         )
-        return _told_by_position(written, args.list_revision)
+        return _result_by_position(written, args.list_revision)
 
     @workspace_tool(
         description=(
@@ -263,11 +266,11 @@ class PreferenceTools:
         ),
         args_schema=Removals,
     )
-    def remove_preferences(self, args: Removals, caller: Caller) -> Told:
-        written = self._repo.remove_preferences(
+    def remove_preferences(self, args: Removals, caller: Caller) -> ToolResult:
+        written = self.repository.remove_preferences(
             self.thread_id, args.indices, caller, list_revision=args.list_revision, respect_lock=True
         )
-        return _told_by_position(written, args.list_revision)
+        return _result_by_position(written, args.list_revision)
 
 
 def _accepted(tool: Tool, arguments: Mapping[str, object]) -> Frozen:
@@ -294,10 +297,10 @@ def _accepted(tool: Tool, arguments: Mapping[str, object]) -> Frozen:
 
 def _advice(tool: Tool, refusal: InvalidInput) -> str:
     """The faults in one line, and an example of what to send, which is what ends a loop of wrong calls."""
-    faults = "; ".join(map(str, refusal.errors[:MAX_FAULTS_TOLD]))
+    faults = "; ".join(map(str, refusal.errors[:MAX_FAULTS_NAMED]))
     name, *inside = refusal.errors[0].field.split(".")
     field = tool.args_schema.model_fields.get(name)
-    if field is None or not field.examples:
+    if field is None or not field.examples or "for example" in faults:  # what can't be decoded has one
         return faults
     example = field.examples[0]
     if inside and isinstance(example, list):
@@ -305,7 +308,7 @@ def _advice(tool: Tool, refusal: InvalidInput) -> str:
     return f"{faults}, for example {json.dumps(example)}"
 
 
-# -- what a model is told: short, since it reads every answer, and never more than was done
+# -- what a model reads: short, since it pays for every answer, and never more than was done
 
 MAX_SHORT = 30
 """Characters of a title that is named in a large batch."""
@@ -347,7 +350,7 @@ _NOT_RECORDED = {
 }
 
 
-def _told_additions(written: Written) -> Told:
+def _result_of_additions(written: Written) -> ToolResult:
     recorded = sum(report.outcome == "recorded" for report in written.reports)
     parts = (
         [f"recorded {recorded} preference{'' if recorded == 1 else 's'}"]
@@ -358,10 +361,10 @@ def _told_additions(written: Written) -> Told:
         parts.append(f"recorded already: {_names(known, written.reports)}")
     parts += [f"not recorded: {reason}" for reason in _with_reasons(written, _NOT_RECORDED)]
     details = _items(written) | _whole(written.thread)
-    return Told("; ".join(parts), written.thread, details, written.suggested)
+    return ToolResult("; ".join(parts), written.thread, details, written.suggested)
 
 
-def _told_by_position(written: Written, list_revision: int | None) -> Told:
+def _result_by_position(written: Written, list_revision: int | None) -> ToolResult:
     outcomes = {report.outcome for report in written.reports}
     details = _items(written) | _list_after(written, list_revision)
     if "stale" in outcomes:
@@ -369,7 +372,7 @@ def _told_by_position(written: Written, list_revision: int | None) -> Told:
             f"stale: the list is not the one of revision {list_revision} any more, so nothing was changed; "
             f"take the positions from the present list (revision {written.thread.revision})"
         )
-        return Told(result, written.thread, details)
+        return ToolResult(result, written.thread, details)
     parts = []
     for outcome, verb in _DONE.items():
         if done := [report for report in written.reports if report.outcome == outcome]:
@@ -379,7 +382,7 @@ def _told_by_position(written: Written, list_revision: int | None) -> Told:
     if skipped := ", ".join(_with_reasons(written, _SKIPPED)):
         left = any((report.outcome, report.suggestion) == ("locked", "left") for report in written.reports)
         parts.append(f"skipped {skipped}{_LEFT if left else ''}")
-    return Told("; ".join(parts), written.thread, details, written.suggested)
+    return ToolResult("; ".join(parts), written.thread, details, written.suggested)
 
 
 def _with_reasons(written: Written, reasons: Mapping[tuple[str, str | None], str]) -> Iterator[str]:
@@ -406,7 +409,7 @@ def _name(report: Report, *, short: bool) -> str:
 
 
 def _items(written: Written) -> Envelope:
-    """What became of each element. Of a large batch without what the list beside it tells."""
+    """What became of each element. Of a large batch without what the list beside it says."""
     short = len(written.reports) > MAX_NAMED
     items = []
     for report in written.reports:

@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 document of the people's door, rendered from the table of routes."""
+"""The OpenAPI 3.1 document of the people's handler, rendered from the table of routes."""
 
 import inspect
 import json
@@ -106,7 +106,7 @@ def document() -> Json:
         "info": {
             "title": "Preferences",
             "version": "1",
-            "summary": "A preference store for conversational agents: the people's door",
+            "summary": "A preference store for conversational agents: the people's handler",
             "description": _DESCRIPTION,
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },

@@ -1,4 +1,4 @@
-"""The agent's door, through its real handler: the three envelopes in, answers of the caller's kind out."""
+"""The agent's handler, through its real handler: the three envelopes in, answers of the caller's kind out."""
 
 import io
 import json
@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from infra.local.table import create_table, embedded_engine
 from preferences import errors, render
-from preferences.agent import door, envelopes, handler
+from preferences.agent import envelopes, handler, lambda_handler
 from preferences.api.problems import status_of
 from preferences.model import Caller, Draft
 from preferences.repository import client as repository_client
@@ -198,22 +198,22 @@ def stored(client, first_items):
 
 @pytest.fixture
 def agent(client, stored, lambda_context):
-    door.user_id_required.cache_clear()
+    lambda_handler.user_id_required.cache_clear()
     agent = Agent(lambda_context)
     events = repository_client.dynamodb_client().meta.events
     events.register("before-call.dynamodb", agent.before_call)
     yield agent
     events.unregister("before-call.dynamodb", agent.before_call)
-    door.user_id_required.cache_clear()
+    lambda_handler.user_id_required.cache_clear()
 
 
 @pytest.fixture
 def log():
-    """What the door logs, as text."""
+    """What the handler logs, as text."""
     stream = io.StringIO()
-    before = door.logger.registered_handler.setStream(stream)
+    before = lambda_handler.logger.registered_handler.setStream(stream)
     yield stream
-    door.logger.registered_handler.setStream(before)
+    lambda_handler.logger.registered_handler.setStream(before)
 
 
 def titles(thread):
@@ -755,7 +755,7 @@ class TestTheLog:
         def fail(*_):
             raise RuntimeError("what the user wrote")
 
-        monkeypatch.setattr(door, "decode", fail)
+        monkeypatch.setattr(lambda_handler, "decode", fail)
         result = agent.call("function", "list_preferences")
         assert code(result) == "internal_error"
         assert "wrote" not in str(agent.answer) + log.getvalue()
@@ -777,7 +777,7 @@ class TestTheDeadline:
         assert code(read({}, answer)) == "busy"
 
 
-def test_importing_the_door_brings_no_event_handler_and_no_parser():
+def test_importing_the_handler_brings_no_event_handler_and_no_parser():
     """Each of them costs a cold start more than all of our own rooms."""
     program, path = "import sys, preferences.agent; print(*sys.modules)", {"PYTHONPATH": "functions"}
     ran = subprocess.run(

@@ -28,7 +28,7 @@ def tools(store):
     return make
 
 
-def told(envelope):
+def reported(envelope):
     """(result, [(index as sent, or position of an addition; outcome)…]) of a call that went well."""
     assert envelope["ok"], envelope
     return envelope["result"], [
@@ -163,14 +163,14 @@ class TestTheContract:
 
     def test_takes_a_new_tool_by_its_declaration_alone(self, monkeypatch, tools, store):
         monkeypatch.setattr("preferences.tools.TOOLS", dict(TOOLS))
-        from preferences import tools as room
+        from preferences import tools as part
 
         @workspace_tool(description="Say hello.")
         def say_hello(self, args, caller):
-            return room.Told("hello", self._repo.list_preferences(self.thread_id, caller))
+            return part.ToolResult("hello", self.repository.list_preferences(self.thread_id, caller))
 
-        assert room.TOOLS["say_hello"].description == "Say hello."
-        assert told(tools(store.thread("A")).call("say_hello", {})) == ("hello", [])
+        assert part.TOOLS["say_hello"].description == "Say hello."
+        assert reported(tools(store.thread("A")).call("say_hello", {})) == ("hello", [])
 
 
 class TestTheEnvelope:
@@ -244,7 +244,7 @@ class TestTheEnvelope:
 
 class TestAdding:
     def add(self, tools, thread_id, *items, **arguments):
-        return told(tools(thread_id).add_preferences(items=list(items), **arguments))
+        return reported(tools(thread_id).add_preferences(items=list(items), **arguments))
 
     def test_one_and_several_are_counted_in_words(self, tools, store):
         thread_id = store.thread()
@@ -316,7 +316,7 @@ class TestAdding:
 
 class TestListing:
     def test_an_empty_list_says_so(self, tools, store):
-        assert told(tools(store.thread()).list_preferences()) == ("no preferences recorded yet", [])
+        assert reported(tools(store.thread()).list_preferences()) == ("no preferences recorded yet", [])
 
     def test_a_thread_that_is_not_registered_is_empty_and_stays_unregistered(self, tools, store):
         thread_id = store.new_id()
@@ -332,7 +332,7 @@ class TestListing:
 
 class TestUpdating:
     def update(self, tools, thread_id, *updates, **arguments):
-        return told(tools(thread_id).update_preferences(updates=list(updates), **arguments))
+        return reported(tools(thread_id).update_preferences(updates=list(updates), **arguments))
 
     @pytest.mark.parametrize("revision", [None, "", "null", "None", 7, "7", 7.0])
     def test_changes_the_rows_that_are_named(self, tools, store, revision):
@@ -380,7 +380,7 @@ class TestUpdating:
         envelope = tools(thread_id).update_preferences(
             updates=[{"index": 1, "title": "X"}, {"index": 2, "title": "Y"}], list_revision=6
         )
-        assert told(envelope) == (
+        assert reported(envelope) == (
             "stale: the list is not the one of revision 6 any more, so nothing was changed; "
             "take the positions from the present list (revision 7)",
             [(1, "stale"), (2, "stale")],
@@ -432,7 +432,7 @@ class TestUpdating:
 
 class TestRemoving:
     def remove(self, tools, thread_id, *indices, **arguments):
-        return told(tools(thread_id).remove_preferences(indices=list(indices), **arguments))
+        return reported(tools(thread_id).remove_preferences(indices=list(indices), **arguments))
 
     def test_takes_the_rows_that_are_named(self, tools, store):
         thread_id = store.thread("A", "B", "C")
@@ -634,7 +634,7 @@ class TestARace:
         thread_id = store.thread("A", "B", "C")
         repo = store.repository(before_write=lambda: store.other.set_lock(thread_id, "B", ADA, locked=True))
         envelope = PreferenceTools(thread_id, repo, user_id="ada").remove_preferences(indices=[1, 2])
-        assert told(envelope)[0] == f"removed A; skipped #1 B ({UNLOCK_FIRST}); {LEFT}"
+        assert reported(envelope)[0] == f"removed A; skipped #1 B ({UNLOCK_FIRST}); {LEFT}"
         assert envelope["revision"] == 9
         assert envelope["preferences"] == "#1 [soft] B (locked)\n#2 [soft] C"
 

@@ -1,4 +1,4 @@
-"""The people's door, through its real handler: payload 2.0 events in, answers out, moto beneath."""
+"""The people's handler, through its real handler: payload 2.0 events in, answers out, moto beneath."""
 
 import base64
 import gzip
@@ -18,7 +18,7 @@ from pydantic import TypeAdapter
 from infra.local.table import create_table, embedded_engine
 from infra.schemas import api_document
 from preferences import errors
-from preferences.api import door, files, handler, problems, views
+from preferences.api import files, handler, lambda_handler, problems, views
 from preferences.api.http import MAX_BODY, make_cursor
 from preferences.api.routes import ROUTES
 from preferences.repository import client as repository_client
@@ -148,11 +148,11 @@ def rows(api):
 
 @pytest.fixture
 def log():
-    """What the door logs, as text."""
+    """What the handler logs, as text."""
     stream = io.StringIO()
-    before = door.logger.registered_handler.setStream(stream)
+    before = lambda_handler.logger.registered_handler.setStream(stream)
     yield stream
-    door.logger.registered_handler.setStream(before)
+    lambda_handler.logger.registered_handler.setStream(before)
 
 
 @pytest.fixture
@@ -1075,7 +1075,7 @@ class TestTheDocument:
             assert deployed[key] == (not route.public)
             assert DOCUMENT["paths"][path][method.lower()].get("security") == ([] if route.public else None)
 
-    def test_shows_the_bounds_that_the_door_holds(self):
+    def test_shows_the_bounds_that_the_handler_holds(self):
         edit = DOCUMENT["components"]["schemas"]["Edit"]
         assert edit["minProperties"] == 1
         assert not any("default" in field for field in edit["properties"].values())

@@ -85,9 +85,11 @@ STARTS = (
     NOTHING_AT_ALL,
     Start("a hand-signed client", "hand_signed.handler", {}),
     BASE,
-    Start("people's door", "preferences.api.handler", people("GET /threads/{thread_id}/preferences"), 1.35),
-    Start("agent's door", "preferences.agent.handler", tool("list_preferences"), 1.20),
-    Start("stream's door", "preferences.history.handler", {"Records": []}),
+    Start(
+        "people's handler", "preferences.api.handler", people("GET /threads/{thread_id}/preferences"), 1.35
+    ),
+    Start("agent's handler", "preferences.agent.handler", tool("list_preferences"), 1.20),
+    Start("stream's handler", "preferences.history.handler", {"Records": []}),
 )
 
 

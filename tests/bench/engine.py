@@ -86,7 +86,7 @@ def _edits(size: int) -> list[IndexedEdit]:
 
 
 def _keep_history(repo: PreferenceRepository, stored: Thread) -> None:
-    """What the stream's door does with a user's edit of one row."""
+    """What the stream's handler does with a user's edit of one row."""
     before = Change(id="1" * 32, actor="user", who=OWNER, action="lock", at=AT)
     first, *others = stored.preferences
     rows = (first.model_copy(update={"title": "As it was before"}), *others)
@@ -188,9 +188,9 @@ def growth() -> list[dict]:
 def _schema(folder: Path) -> Path:
     """The table as the engine describes it, in a file, for its import."""
     with serving(folder / "empty"):
-        told = boto3.client("dynamodb").describe_table(TableName=TABLE)
+        reported = boto3.client("dynamodb").describe_table(TableName=TABLE)
     path = folder / "schema.json"
-    path.write_text(json.dumps({"Table": told["Table"]}, default=str))
+    path.write_text(json.dumps({"Table": reported["Table"]}, default=str))
     return path
 
 

@@ -33,7 +33,7 @@ def compare() -> list[dict]:
     """Add 10, list, update 5, remove 5: each side in turn, a few conversations at a time."""
     sides = {
         "LangGraph's SqliteStore, on a file": _peer,
-        "agent's door, over the second engine, on a file": _ours,
+        "agent's handler, over the second engine, on a file": _ours,
     }
     taken: dict[str, list[tuple[float, float]]] = {name: [] for name in sides}
     for _ in range(3):
@@ -52,7 +52,7 @@ def _peer(times: int) -> list[tuple[float, float]]:
 
 
 def _ours(times: int) -> list[tuple[float, float]]:
-    """Whole answers of the agent's door, texts for the model and log lines and all."""
+    """Whole answers of the agent's handler, texts for the model and log lines and all."""
     edits = [{"index": n, "title": f"Another title {n}"} for n in range(1, 6)]
     calls = [
         tool("add_preferences", items=NEW),

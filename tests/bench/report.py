@@ -189,10 +189,10 @@ def _peers(found: dict[str, Any]) -> str:
     return f"""
 ## The same work elsewhere
 
-A conversation: add 10, list, update 5, remove 5. Ours are four whole answers of the agent's door, with owner,
-lock and revision in the condition of each write, over HTTP to an engine that writes to the disk. LangGraph's
-SqliteStore is called in its own process, in batches, and knows none of these: its SQLite is in its own CPU,
-our engine's is not.
+A conversation: add 10, list, update 5, remove 5. Ours are four whole answers of the agent's handler, with
+owner, lock and revision in the condition of each write, over HTTP to an engine that writes to the disk.
+LangGraph's SqliteStore is called in its own process, in batches, and knows none of these: its SQLite is in
+its own CPU, our engine's is not.
 
 {table(["", "ms", "own CPU, ms"], rows)}
 """

@@ -1,4 +1,4 @@
-"""The work that is measured: lists as people have them, and events as the doors get them."""
+"""The work that is measured: lists as people have them, and events as the handlers get them."""
 
 import json
 import os
@@ -36,7 +36,7 @@ def thread(size: int) -> Thread:
 
 
 def people(route: str, body: object = None, **path: str) -> dict:
-    """An event of the people's door."""
+    """An event of the people's handler."""
     event = {
         "version": "2.0",
         "routeKey": route,
@@ -79,7 +79,7 @@ ROW = f"{3:032x}"
 
 
 def check(answer: Mapping) -> None:
-    """Raises RuntimeError when a door has not done what it was asked."""
+    """Raises RuntimeError when a handler has not done what it was asked."""
     if "statusCode" in answer:
         done = answer["statusCode"] == 200
     else:

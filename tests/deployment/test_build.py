@@ -111,9 +111,9 @@ class TestWithoutTheRightPython:
         monkeypatch.setattr(build, "install", lambda lock, target, platform: None)
         monkeypatch.setattr(sys, "argv", ["build", str(tmp_path / "package")])
         build.main()
-        told = capsys.readouterr()
-        assert "0 .pyc" in told.out
-        assert "there is no Python 3.99 here" in told.err
+        reported = capsys.readouterr()
+        assert "0 .pyc" in reported.out
+        assert "there is no Python 3.99 here" in reported.err
 
 
 class TestTheSameForThisMachine:
@@ -155,7 +155,7 @@ class TestTheSameForThisMachine:
 
     def test_runs_on_the_boto3_that_is_meant(self, path):
         code = "import boto3, botocore; print(boto3.__version__, botocore.__version__)"
-        told = subprocess.run(
+        reported = subprocess.run(
             [sys.executable, "-S", "-c", code],
             env={"PYTHONPATH": os.pathsep.join(path)},
             capture_output=True,
@@ -163,7 +163,7 @@ class TestTheSameForThisMachine:
             check=True,
         ).stdout.split()
         newest = [boto3.__version__, botocore.__version__]
-        assert told == (["1.35.0"] * 2 if len(path) == 3 else newest)
+        assert reported == (["1.35.0"] * 2 if len(path) == 3 else newest)
 
     def test_reads_our_own_cut_of_botocores_data_or_all_of_it(self, path):
         """The cut is of the newest botocore. One that can't read it serves all the same, and says so once."""
@@ -204,14 +204,14 @@ class TestTheSameForThisMachine:
 
     def test_imports_dependencies_from_the_package_alone(self, path):
         code = "import boto3, pydantic, aws_lambda_powertools as p; print(pydantic.__file__, p.__file__)"
-        told = subprocess.run(
+        reported = subprocess.run(
             [sys.executable, "-S", "-c", code],
             env={"PYTHONPATH": os.pathsep.join(path)},
             capture_output=True,
             text=True,
             check=True,
         )
-        assert told.stdout.count(path[0]) == 2
+        assert reported.stdout.count(path[0]) == 2
 
 
 def digest(path) -> str:

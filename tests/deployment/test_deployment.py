@@ -122,12 +122,12 @@ class TestSignIn:
         assert pool["AdminCreateUserConfig"] == {"AllowAdminCreateUserOnly": True}
 
     def test_is_told_to_the_page(self):
-        def told(way):
+        def reported(way):
             variables = made(way, "AWS::Lambda::Function")["ApiFunction"]["Environment"]["Variables"]
             return {name: value for name, value in variables.items() if name.startswith("SIGN_")}
 
         host = f"https://preferences-0123456789ab.auth.{REGION}.amazoncognito.com"
-        assert told("as it comes") == {
+        assert reported("as it comes") == {
             "SIGN_IN_AUTHORIZE_URL": f"{host}/oauth2/authorize",
             "SIGN_IN_TOKEN_URL": f"{host}/oauth2/token",
             "SIGN_IN_CLIENT_ID": PRETENDED["PageClient"],
@@ -137,7 +137,7 @@ class TestSignIn:
         }
         (domain,) = made("as it comes", "AWS::Cognito::UserPoolDomain").values()
         assert host.startswith(f"https://{domain['Domain']}.auth.")
-        assert told("with an issuer of one's own") == {
+        assert reported("with an issuer of one's own") == {
             "SIGN_IN_AUTHORIZE_URL": "https://id.example/authorize",
             "SIGN_IN_TOKEN_URL": "https://id.example/token",
             "SIGN_IN_CLIENT_ID": "page",
@@ -201,7 +201,7 @@ class TestOperations:
     def test_watch_errors_throttles_slowness_age_and_loss(self):
         alarms = made("as it comes", "AWS::CloudWatch::Alarm")
         watched = {(a["MetricName"], tuple(d["Value"] for d in a["Dimensions"])) for a in alarms.values()}
-        functions = [PRETENDED[f"{door}Function"] for door in ("Api", "Agent", "History")]
+        functions = [PRETENDED[f"{handler}Function"] for handler in ("Api", "Agent", "History")]
         assert watched == {
             *(("Errors", (function,)) for function in functions),
             *(("Throttles", (function,)) for function in functions),
@@ -226,7 +226,7 @@ class TestOperations:
         (source,) = made("as it comes", "AWS::Lambda::EventSourceMapping").values()
         assert source["MetricsConfig"] == {"Metrics": ["EventCount"]}
 
-    def test_limit_each_door_where_asked(self):
+    def test_limit_each_handler_where_asked(self):
         unlimited = made("as it comes", "AWS::Lambda::Function")
         assert not [f for f in unlimited.values() if "ReservedConcurrentExecutions" in f]
         limited = made("with everything", "AWS::Lambda::Function")

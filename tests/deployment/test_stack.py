@@ -135,9 +135,9 @@ class TestDeploying:
 
 class TestOutputs:
     def test_are_read_from_the_stack_in_the_cloud(self, stack):
-        told = outputs.of_stack(CORE_STACK)
-        assert told["TableName"] == kinds(stack, CORE_STACK)["Table"]
-        assert told["AgentFunctionArn"] == output(stack, "AgentFunctionArn")
+        reported = outputs.of_stack(CORE_STACK)
+        assert reported["TableName"] == kinds(stack, CORE_STACK)["Table"]
+        assert reported["AgentFunctionArn"] == output(stack, "AgentFunctionArn")
 
     def test_are_none_of_a_stack_that_is_not_there(self, cloud):
         assert outputs.of_stack("no-such-stack") == {}
@@ -156,10 +156,10 @@ class TestExport:
         return client, name
 
     def test_is_everything_of_one_user_and_nothing_of_others(self, table):
-        told = json.loads(export.text(export.of_user(*table, "ada")))
-        assert told["user"] == "ada"
-        assert [thread["thread_id"] for thread in told["threads"]] == ["one", "two"]
-        for thread in told["threads"]:
+        reported = json.loads(export.text(export.of_user(*table, "ada")))
+        assert reported["user"] == "ada"
+        assert [thread["thread_id"] for thread in reported["threads"]] == ["one", "two"]
+        for thread in reported["threads"]:
             assert [item["sk"] for item in thread["items"]] == ["PREFERENCES", "CHANGE#0000000001"]
             assert thread["items"][0]["preferences"]["A"]["title"] == "Größe"
             assert thread["items"][0]["revision"] == 2

@@ -84,9 +84,9 @@ class TestADeployment:
         (deploy,) = (
             s["run"] for s in steps("deploy.yml", "deploy") if s.get("run", "").startswith("make deploy ")
         )
-        told = dry_run(deploy)
-        assert "sam deploy" in told
-        assert not re.search(r"sam build|infra\.build", told)
+        reported = dry_run(deploy)
+        assert "sam deploy" in reported
+        assert not re.search(r"sam build|infra\.build", reported)
 
     def test_installs_nothing_once_it_has_credentials(self):
         names = [step.get("uses", step.get("run")) for step in steps("deploy.yml", "deploy")]

@@ -120,12 +120,12 @@ def test_the_conversation_keeps_the_lock_and_has_the_list_in_its_prompts(example
     first, second, third = answers(printed)
     assert result(first)["result"] == "recorded 2 preferences"
     assert "(locked: Budget under 900 euros)" in printed
-    told = result(second)
-    outcomes = {item["index"]: item["outcome"] for item in told["items"]}
+    reported = result(second)
+    outcomes = {item["index"]: item["outcome"] for item in reported["items"]}
     assert outcomes == {1: "locked", 2: "updated"}
-    assert "skipped #1 Budget under 900 euros (locked: ask the user to unlock first)" in told["result"]
-    assert third.startswith(f'In my prompt: <preferences revision="{told["revision"]}">')
-    assert told["preferences"] in third
+    assert "skipped #1 Budget under 900 euros (locked: ask the user to unlock first)" in reported["result"]
+    assert third.startswith(f'In my prompt: <preferences revision="{reported["revision"]}">')
+    assert reported["preferences"] in third
     kept = stack.user("GET", f"/threads/{thread}/preferences").json["preferences"]
     assert [row["title"] for row in kept] == ["Budget under 900 euros", "Friendly tone"]
 

@@ -493,8 +493,8 @@ class TestBrowsers:
             assert answer.headers["access-control-allow-origin"] == origin
 
     def test_of_other_origins_may_nothing_whatever_a_handler_says(self, open_bench):
-        told = {"Access-Control-Allow-Origin": "*", "Access-Control-Allow-Credentials": "true"}
-        open_bench.handler.answer = {"statusCode": 200, "headers": told}
+        reported = {"Access-Control-Allow-Origin": "*", "Access-Control-Allow-Credentials": "true"}
+        open_bench.handler.answer = {"statusCode": 200, "headers": reported}
         for method in ("GET", "OPTIONS"):
             answer = open_bench.ask(method, "/threads", headers=self.STRANGER)
             assert not [name for name in answer.headers if name.startswith("access-control")]
@@ -853,10 +853,10 @@ class TestTheProcess:
             "--parameter",
             f"AllowedOrigins={origin}",
         ]
-        told = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
-        assert told.returncode == 1
-        assert "AllowedOrigins: " in told.stderr
-        assert "must be origins as browsers send them" in told.stderr
+        reported = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
+        assert reported.returncode == 1
+        assert "AllowedOrigins: " in reported.stderr
+        assert "must be origins as browsers send them" in reported.stderr
 
     def test_takes_the_templates_parameters(self):
         process, site = start_stack("--parameter", "AllowedOrigins=http://localhost:3000")

@@ -54,10 +54,10 @@ def test_every_command_of_make_that_it_names_exists():
 
 
 def test_every_room_that_it_names_exists():
-    [rooms] = re.findall(r"^    functions/preferences/\n(.*?)^    infra/", README, re.DOTALL | re.MULTILINE)
-    for room in re.findall(r"^      (\w+) ", rooms, re.MULTILINE):
-        folder = ROOT / "functions/preferences" / room
-        assert folder.is_dir() or folder.with_suffix(".py").is_file(), room
+    [parts] = re.findall(r"^    functions/preferences/\n(.*?)^    infra/", README, re.DOTALL | re.MULTILINE)
+    for part in re.findall(r"^      (\w+) ", parts, re.MULTILINE):
+        folder = ROOT / "functions/preferences" / part
+        assert folder.is_dir() or folder.with_suffix(".py").is_file(), part
 
 
 def test_every_file_that_it_shows_exists():

@@ -86,7 +86,7 @@ class TestAssistiveTechnology:
 
     def test_the_agents_changes_are_announced_once_together_and_quietly(self, open_panel):
         panel = open_panel(clock=True)
-        heard = listen(panel)
+        announced = listen(panel)
         panel.button("Edit A quiet room").focus()
         panel.agent_adds("Sea view", "Balcony")
         panel.refresh()
@@ -102,7 +102,7 @@ class TestAssistiveTechnology:
         panel.refresh()
         panel.refresh()
         expect(panel.button("Edit A quiet room")).to_be_focused()
-        assert len(heard()) == 1
+        assert len(announced()) == 1
         assert panel.live.get_attribute("aria-live") == "polite"
 
     @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -65,9 +65,9 @@ class TestInAHostPage:
         assert name == "preferences-changed"
         assert detail["threadId"] == hosted.thread
         assert [row["title"] for row in detail["preferences"]][-1] == "Sea view"
-        heard = hosted.page.evaluate("window.heard.length")
+        announced = hosted.page.evaluate("window.heard.length")
         hosted.refresh()
-        assert hosted.page.evaluate("window.heard.length") == heard
+        assert hosted.page.evaluate("window.heard.length") == announced
 
     def test_asks_for_a_new_token_when_one_is_refused_and_tells_the_page_when_there_is_none(self, hosted):
         page = hosted.page

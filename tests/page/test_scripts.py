@@ -42,9 +42,9 @@ def look(tmp_path):
     ],
 )
 def test_what_is_too_new_is_named(look, name, text, feature):
-    code, told = look(name, text)
+    code, reported = look(name, text)
     assert code == 1
-    assert feature in told
+    assert feature in reported
 
 
 @pytest.mark.parametrize(

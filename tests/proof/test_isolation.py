@@ -46,7 +46,7 @@ ENVELOPES = ("function", "openapi", "gateway")
 
 @pytest.fixture(scope="module")
 def issuer_and_site():
-    """The people's and the agent's door on loopback, in this process, so that any token can be signed."""
+    """The people's and the agent's handler on loopback, in this process, so that any token can be signed."""
     caches = (repository_client.dynamodb_client, repository_client.table_name)
     with pytest.MonkeyPatch.context() as patch, embedded_engine():
         patch.setenv("TABLE_NAME", "preferences")
@@ -193,7 +193,7 @@ def test_a_deleted_thread_tells_strangers_no_more_than_one_that_never_was(site, 
 
 
 def call(site, envelope, tool, session, arguments=None):
-    """The raw answer of the agent's door, and the result inside it."""
+    """The raw answer of the agent's handler, and the result inside it."""
     given = ARGUMENTS[tool] if arguments is None else arguments
     parameters = [{"name": n, "type": "array", "value": json.dumps(v)} for n, v in given.items()]
     event = {

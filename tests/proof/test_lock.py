@@ -297,7 +297,7 @@ def test_every_route_is_tried():
 
 @pytest.fixture
 def ask(store, monkeypatch, lambda_context):
-    """ask(route, thread id, body) → (status, JSON): through the people's door, as Ada."""
+    """ask(route, thread id, body) → (status, JSON): through the people's handler, as Ada."""
     store.repository()
     monkeypatch.setattr("preferences.repository.store.dynamodb_client", lambda: store.watched)
     monkeypatch.setattr("preferences.repository.store.table_name", lambda: store.table_name)

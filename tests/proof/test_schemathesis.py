@@ -1,4 +1,4 @@
-"""The people's door is what its OpenAPI document says, whatever Schemathesis makes up (schemathesis.toml)."""
+"""The people's handler is as its OpenAPI document says, whatever Schemathesis sends (schemathesis.toml)."""
 
 import re
 import subprocess

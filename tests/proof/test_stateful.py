@@ -181,7 +181,7 @@ class Conversation(RuleBasedStateMachine):
         assert envelope["ok"], envelope
         return envelope
 
-    def told(self, envelope, outcomes):
+    def reported(self, envelope, outcomes):
         """Checks what the agent was told against what the model says has become of each element."""
         items = envelope.get("items", ())
         assert [(item.get("index", item.get("position")), item["outcome"]) for item in items] == outcomes
@@ -202,7 +202,7 @@ class Conversation(RuleBasedStateMachine):
     def the_agent_lists(self):
         if envelope := self.call("list_preferences"):
             assert envelope["result"] == self.model.lines
-            self.told(envelope, [])
+            self.reported(envelope, [])
 
     @rule(items=st.lists(ITEMS, min_size=1, max_size=3))
     def the_agent_adds(self, items):
@@ -211,7 +211,7 @@ class Conversation(RuleBasedStateMachine):
         outcomes = self._add(items, touched=0)
         if any(outcome == "recorded" for _, outcome in outcomes):
             self.model.owner = "ada"
-        self.told(envelope, outcomes)
+        self.reported(envelope, outcomes)
 
     def _add(self, items, *, touched):
         revision, outcomes, rows = self.model.revision + 1, [], self.model.rows
@@ -298,7 +298,7 @@ class Conversation(RuleBasedStateMachine):
                     changed[row.key] = replace(new, changed=self.model.revision + 1)
             outcomes.append((edit["index"], outcome))
         self._apply(changed, waited)
-        self.told(envelope, outcomes)
+        self.reported(envelope, outcomes)
 
     @rule(
         indices=st.lists(POSITIONS, min_size=1, max_size=4),
@@ -321,7 +321,7 @@ class Conversation(RuleBasedStateMachine):
                 gone.add(row.key)
             outcomes.append((index, outcome))
         self._drop(gone, waited)
-        self.told(envelope, outcomes)
+        self.reported(envelope, outcomes)
 
     def _commit(self, changed):
         """A user's request is a commit also where nothing differs."""

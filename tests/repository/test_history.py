@@ -17,7 +17,7 @@ from preferences.model import MAX_REASONING, Caller, Change, Draft, IndexedEdit,
 from preferences.render import summary
 from preferences.repository import client as repository_client
 from preferences.rules import entry_of
-from tests.feed import Door
+from tests.feed import People
 from tests.support import ADA, AGENT, EVE, a_row, a_thread, drafts
 
 pytestmark = pytest.mark.one_engine
@@ -39,7 +39,7 @@ def thread_id(store, repo):
 
 
 @pytest.fixture
-def told(feed, repo, thread_id):
+def reported(feed, repo, thread_id):
     """The story: the agent adds three, Ada locks one, the agent edits one, Ada removes one. The ids."""
     rows = repo.add_preferences_bulk(
         thread_id, drafts("Quiet", "Budget", "Sea view"), AGENT
@@ -61,7 +61,7 @@ def changed(record, **last_change):
 
 
 class TestEntries:
-    def test_are_one_for_each_write_with_who_what_and_why(self, feed, thread_id, told):
+    def test_are_one_for_each_write_with_who_what_and_why(self, feed, thread_id, reported):
         feed.catch_up(thread_id)
         kept = feed.entries(thread_id)
         assert [(n, e["actor"], e["who"], e["action"], e.get("reasoning")) for n, e in kept.items()] == [
@@ -72,8 +72,8 @@ class TestEntries:
             (5, "user", "ada", "remove", None),
         ]
 
-    def test_hold_of_each_row_only_what_differs(self, feed, thread_id, told):
-        quiet, budget, _ = told
+    def test_hold_of_each_row_only_what_differs(self, feed, thread_id, reported):
+        quiet, budget, _ = reported
         feed.catch_up(thread_id)
         kept = feed.entries(thread_id)
         assert kept[1]["rows"] == []
@@ -102,8 +102,8 @@ class TestEntries:
         feed.catch_up(thread_id)
         assert feed.entries(thread_id)[4]["rows"] == [{"id": row.id, "before": stored}]
 
-    def test_tell_of_moves(self, feed, repo, thread_id, told):
-        quiet, budget, _ = told
+    def test_tell_of_moves(self, feed, repo, thread_id, reported):
+        quiet, budget, _ = reported
         repo.reorder(thread_id, [budget], ADA)
         feed.catch_up(thread_id)
         assert feed.entries(thread_id)[6]["rows"] == [
@@ -134,7 +134,9 @@ class TestEntries:
         ids, _ = repo.list_threads(ADA, limit=100)
         assert ids.count(thread_id) == 1
 
-    def test_are_the_same_however_often_and_in_whatever_order_the_records_come(self, feed, thread_id, told):
+    def test_are_the_same_however_often_and_in_whatever_order_the_records_come(
+        self, feed, thread_id, reported
+    ):
         records = feed.records(thread_id)
         assert feed.hand_over(*records) == []
         kept = feed.entries(thread_id)
@@ -237,10 +239,10 @@ class TestTheLargestChange:
         for edits in (quotes, long) * 4:
             repo.update_preferences(thread_id, edits, full)
         feed.catch_up(thread_id)
-        door = Door(thread_id)
+        people = People(thread_id)
         query, seen = "limit=100", []
         while query:
-            answer = door.history(query)
+            answer = people.history(query)
             assert len(json.dumps(json.dumps(answer.json))) < 6 * 1024 * 1024
             seen += [entry["revision"] for entry in answer.json["entries"]]
             query = answer.json["next"] and f"limit=100&cursor={answer.json['next']}"
@@ -266,7 +268,7 @@ def size_of(value) -> int:
 
 
 class TestADeletedThread:
-    def test_leaves_no_entry(self, feed, repo, thread_id, told):
+    def test_leaves_no_entry(self, feed, repo, thread_id, reported):
         feed.catch_up(thread_id)
         repo.delete_thread(thread_id, ADA)
         feed.catch_up(thread_id)
@@ -280,7 +282,7 @@ class TestADeletedThread:
         feed.catch_up(thread_id)
         assert feed.entries(thread_id) == {}
 
-    def test_may_be_reported_again(self, feed, repo, thread_id, told):
+    def test_may_be_reported_again(self, feed, repo, thread_id, reported):
         repo.delete_thread(thread_id, ADA)
         records = feed.records(thread_id)
         assert feed.hand_over(*records, *records) == []
@@ -301,7 +303,7 @@ class TestADeletedThread:
                 assert left[-1] < left[-2]
         assert goes > 1
 
-    def test_gets_nothing_back_by_a_record_that_comes_late(self, feed, repo, thread_id, told):
+    def test_gets_nothing_back_by_a_record_that_comes_late(self, feed, repo, thread_id, reported):
         repo.delete_thread(thread_id, ADA)
         *before, tombstone = feed.records(thread_id)
         assert feed.hand_over(tombstone) == []
@@ -310,7 +312,7 @@ class TestADeletedThread:
 
     @pytest.mark.parametrize("operation", ["PutItem", "GetItem"])
     def test_gets_nothing_back_by_a_record_in_the_middle_of_which_it_is_deleted(
-        self, feed, repo, thread_id, told, operation
+        self, feed, repo, thread_id, reported, operation
     ):
         """Before the late entry is put, or between that and the look at the thread."""
         late = feed.records(thread_id)[3]
@@ -329,7 +331,7 @@ class TestADeletedThread:
         assert feed.entries(thread_id) == {}
 
     def test_goes_on_from_its_revision_when_it_comes_back_and_shows_nothing_of_before(
-        self, feed, repo, thread_id, told
+        self, feed, repo, thread_id, reported
     ):
         feed.catch_up(thread_id)
         repo.delete_thread(thread_id, ADA)
@@ -337,25 +339,27 @@ class TestADeletedThread:
         repo.add_preferences_bulk(thread_id, drafts("Anew"), ADA)
         # The stream has not been read yet, and the entries of before are still there.
         assert [*feed.entries(thread_id)] == [1, 2, 3, 4, 5]
-        assert Door(thread_id).history().json == {"entries": [], "next": None}
+        assert People(thread_id).history().json == {"entries": [], "next": None}
         feed.catch_up(thread_id)
         assert [*feed.entries(thread_id)] == [7, 8]
-        shown = Door(thread_id).history().json["entries"]
+        shown = People(thread_id).history().json["entries"]
         assert [(entry["revision"], entry["summary"]) for entry in shown] == [
             (8, "You recorded Anew"),
         ]
 
-    def test_shows_pages_of_its_present_life_and_no_empty_ones_after_them(self, feed, repo, thread_id, told):
+    def test_shows_pages_of_its_present_life_and_no_empty_ones_after_them(
+        self, feed, repo, thread_id, reported
+    ):
         feed.catch_up(thread_id)
         repo.delete_thread(thread_id, ADA)
         repo.register_thread(thread_id, ADA)
         repo.add_preferences_bulk(thread_id, drafts("Anew"), ADA)
         assert feed.hand_over(*feed.records(thread_id)[-2:]) == []  # and the tombstone is still to come
         assert [*feed.entries(thread_id)] == [1, 2, 3, 4, 5, 7, 8]
-        assert pages(Door(thread_id), "limit=1") == [[8]]
+        assert pages(People(thread_id), "limit=1") == [[8]]
 
     def test_keeps_the_entries_of_its_next_life_whatever_of_the_last_one_comes_again(
-        self, feed, repo, thread_id, told
+        self, feed, repo, thread_id, reported
     ):
         repo.delete_thread(thread_id, ADA)
         repo.register_thread(thread_id, ADA)
@@ -367,7 +371,7 @@ class TestADeletedThread:
         assert feed.hand_over(*records) == []
         assert feed.entries(thread_id) == kept
 
-    def test_is_purged_twice_when_it_is_deleted_twice(self, feed, repo, thread_id, told):
+    def test_is_purged_twice_when_it_is_deleted_twice(self, feed, repo, thread_id, reported):
         for _ in range(2):
             repo.delete_thread(thread_id, ADA)
             repo.register_thread(thread_id, ADA)
@@ -379,7 +383,7 @@ class TestARemovedItem:
     """The tombstone, when its time is over; or a list, by an operator's hand."""
 
     @pytest.mark.parametrize("deleted", [True, False], ids=["tombstone", "list"])
-    def test_takes_its_entries_along(self, store, feed, repo, thread_id, told, deleted):
+    def test_takes_its_entries_along(self, store, feed, repo, thread_id, reported, deleted):
         feed.catch_up(thread_id)
         if deleted:
             repo.delete_thread(thread_id, ADA)
@@ -388,7 +392,7 @@ class TestARemovedItem:
         assert feed.entries(thread_id) == {}
 
     def test_leaves_the_entries_of_another_thread_under_its_id_alone(
-        self, store, feed, repo, thread_id, told
+        self, store, feed, repo, thread_id, reported
     ):
         repo.delete_thread(thread_id, ADA)
         store.client.delete_item(TableName=store.table_name, Key=store.key(thread_id))
@@ -403,16 +407,16 @@ class TestARemovedItem:
         assert feed.entries(thread_id) == kept
 
     def test_shows_nothing_of_it_to_the_next_owner_of_the_id_even_while_entries_are_left(
-        self, store, feed, repo, thread_id, told
+        self, store, feed, repo, thread_id, reported
     ):
         feed.catch_up(thread_id)
         store.client.delete_item(TableName=store.table_name, Key=store.key(thread_id))
         repo.register_thread(thread_id, EVE)
         for n in range(8):
             repo.add_preferences_bulk(thread_id, drafts(f"Eve's {n}"), EVE)
-        door = Door(thread_id)
-        assert door.history(user="eve").json["entries"] == []
-        assert door.undo(5, user="eve").status == 404
+        people = People(thread_id)
+        assert people.history(user="eve").json["entries"] == []
+        assert people.undo(5, user="eve").status == 404
 
 
 def fill(store, thread_id, revisions, size=10, **attributes):
@@ -492,7 +496,7 @@ UNREADABLE = {
 
 @pytest.fixture
 def log():
-    """What the stream's door logs, as text."""
+    """What the stream's handler logs, as text."""
     stream = io.StringIO()
     before = history.logger.registered_handler.setStream(stream)
     yield stream
@@ -502,7 +506,7 @@ def log():
 @pytest.mark.parametrize("store", ["moto"], indirect=True)
 class TestARecord:
     @pytest.mark.parametrize("spoil", UNREADABLE.values(), ids=UNREADABLE.keys())
-    def test_that_cannot_be_read_is_reported_and_the_others_are_taken(self, feed, thread_id, told, spoil):
+    def test_that_cannot_be_read_is_reported_and_the_others_are_taken(self, feed, thread_id, reported, spoil):
         records = copy.deepcopy(feed.records(thread_id))
         spoil(records[2])
         assert feed.hand_over(*records) == [records[2]["dynamodb"]["SequenceNumber"]]
@@ -574,23 +578,23 @@ def refuse_with(code, status):
 # -- what is shown --------------------------------------------------------------------------------------
 
 
-def pages(door, query="limit=100"):
+def pages(people, query="limit=100"):
     """Every page, by following the cursor to the end."""
-    answers = [door.history(query)]
+    answers = [people.history(query)]
     while cursor := answers[-1].json["next"]:
-        answers.append(door.history(f"{query}&cursor={cursor}"))
+        answers.append(people.history(f"{query}&cursor={cursor}"))
     return [[entry["revision"] for entry in answer.json["entries"]] for answer in answers]
 
 
 @pytest.fixture
-def door(feed, thread_id):
-    return Door(thread_id)
+def people(feed, thread_id):
+    return People(thread_id)
 
 
-class TestThePeoplesDoor:
-    def test_shows_the_newest_first_in_data_and_in_words(self, feed, thread_id, told, door):
+class TestThePeoplesHandler:
+    def test_shows_the_newest_first_in_data_and_in_words(self, feed, thread_id, reported, people):
         feed.catch_up(thread_id)
-        answer = door.history()
+        answer = people.history()
         assert answer.status == 200
         assert answer.json["next"] is None
         assert [
@@ -613,126 +617,128 @@ class TestThePeoplesDoor:
         ]
 
     def test_shows_of_a_row_what_differs_and_none_of_what_is_kept_for_an_undo(
-        self, feed, thread_id, told, door
+        self, feed, thread_id, reported, people
     ):
         feed.catch_up(thread_id)
-        removed, edited, locked, added = (entry["changes"] for entry in door.history().json["entries"])
+        removed, edited, locked, added = (entry["changes"] for entry in people.history().json["entries"])
         whole = {"title": "Sea view", "subtitle": None, "kind": "soft", "locked": False, "rank": 202}
-        assert removed == [{"id": told[2], "title": "Sea view", "before": whole, "after": None}]
+        assert removed == [{"id": reported[2], "title": "Sea view", "before": whole, "after": None}]
         assert edited == [
             {
-                "id": told[0],
+                "id": reported[0],
                 "title": "Very quiet",
                 "before": {"title": "Quiet", "kind": "soft"},
                 "after": {"title": "Very quiet", "kind": "hard"},
             }
         ]
         assert locked == [
-            {"id": told[1], "title": "Budget", "before": {"locked": False}, "after": {"locked": True}}
+            {"id": reported[1], "title": "Budget", "before": {"locked": False}, "after": {"locked": True}}
         ]
-        assert added[2] == {"id": told[2], "title": "Sea view", "before": None, "after": whole}
+        assert added[2] == {"id": reported[2], "title": "Sea view", "before": None, "after": whole}
 
-    def test_pages_to_the_end_without_a_gap_or_a_repeat(self, feed, repo, thread_id, told, door):
+    def test_pages_to_the_end_without_a_gap_or_a_repeat(self, feed, repo, thread_id, reported, people):
         feed.catch_up(thread_id)
-        assert pages(door, "limit=2") == [[5, 4], [3, 2]]
-        assert pages(door, "limit=5") == [[5, 4, 3, 2]]
-        assert pages(door, "limit=1") == [[5], [4], [3], [2]]
+        assert pages(people, "limit=2") == [[5, 4], [3, 2]]
+        assert pages(people, "limit=5") == [[5, 4, 3, 2]]
+        assert pages(people, "limit=1") == [[5], [4], [3], [2]]
 
-    def test_hides_what_changed_no_row(self, feed, repo, thread_id, told, door):
+    def test_hides_what_changed_no_row(self, feed, repo, thread_id, reported, people):
         for _ in range(3):
-            repo.set_lock(thread_id, told[1], ADA, locked=True)
-        repo.set_lock(thread_id, told[1], ADA, locked=False)
+            repo.set_lock(thread_id, reported[1], ADA, locked=True)
+        repo.set_lock(thread_id, reported[1], ADA, locked=False)
         feed.catch_up(thread_id)
         assert feed.entries(thread_id).keys() == {*range(1, 10)}
-        assert pages(door, "limit=1") == [[9], [5], [4], [3], [2]]
-        assert pages(door) == [[9, 5, 4, 3, 2]]
+        assert pages(people, "limit=1") == [[9], [5], [4], [3], [2]]
+        assert pages(people) == [[9, 5, 4, 3, 2]]
 
-    def test_goes_on_after_many_that_changed_no_row(self, store, thread_id, door):
+    def test_goes_on_after_many_that_changed_no_row(self, store, thread_id, people):
         fill(store, thread_id, range(2, 4))
         fill(store, thread_id, range(4, 40), rows={"L": []})
         store.poke(thread_id, "revision", value=39)
-        found = pages(door, "limit=2")
+        found = pages(people, "limit=2")
         assert [*itertools.chain.from_iterable(found)] == [3, 2]
         assert len(found) < 10
 
-    def test_pages_through_what_is_larger_than_the_table_gives_at_once(self, store, thread_id, door):
+    def test_pages_through_what_is_larger_than_the_table_gives_at_once(self, store, thread_id, people):
         fill(store, thread_id, range(2, 42), size=60_000)
         store.poke(thread_id, "revision", value=41)
-        found = pages(door)
+        found = pages(people)
         assert len(found) > 1
         assert [*itertools.chain.from_iterable(found)] == [*range(41, 1, -1)]
 
     def test_goes_on_where_the_page_before_ended_whatever_was_added_since(
-        self, feed, repo, thread_id, told, door
+        self, feed, repo, thread_id, reported, people
     ):
         feed.catch_up(thread_id)
-        cursor = door.history("limit=2").json["next"]
+        cursor = people.history("limit=2").json["next"]
         repo.add_preferences_bulk(thread_id, drafts("Later"), ADA)
         feed.catch_up(thread_id)
-        following = door.history(f"limit=100&cursor={cursor}").json["entries"]
+        following = people.history(f"limit=100&cursor={cursor}").json["entries"]
         assert [entry["revision"] for entry in following] == [3, 2]
 
-    def test_takes_no_cursor_of_another_thread(self, store, feed, repo, thread_id, told, door):
+    def test_takes_no_cursor_of_another_thread(self, store, feed, repo, thread_id, reported, people):
         feed.catch_up(thread_id)
         other = store.new_id()
         repo.register_thread(other, ADA)
-        cursor = door.history("limit=1").json["next"]
-        assert Door(other).history(f"cursor={cursor}").status == 422
+        cursor = people.history("limit=1").json["next"]
+        assert People(other).history(f"cursor={cursor}").status == 422
 
-    def test_takes_no_cursor_that_it_did_not_make(self, door):
+    def test_takes_no_cursor_that_it_did_not_make(self, people):
         foreign = [
             "",
             "a%2Cb",
             "5",
             "AAAA",
-            make_cursor("threads", f"5:{door.thread_id}"),
+            make_cursor("threads", f"5:{people.thread_id}"),
             make_cursor("history", "5"),
-            make_cursor("history", f"five:{door.thread_id}"),
-            make_cursor("history", f"-1:{door.thread_id}"),
-            make_cursor("history", f"05:{door.thread_id}"),
-            make_cursor("history", f"{10**12}:{door.thread_id}"),
-            make_cursor("history", f"5:{door.thread_id}") + "=",
+            make_cursor("history", f"five:{people.thread_id}"),
+            make_cursor("history", f"-1:{people.thread_id}"),
+            make_cursor("history", f"05:{people.thread_id}"),
+            make_cursor("history", f"{10**12}:{people.thread_id}"),
+            make_cursor("history", f"5:{people.thread_id}") + "=",
         ]
-        answers = [door.history(f"cursor={cursor}") for cursor in foreign]
+        answers = [people.history(f"cursor={cursor}") for cursor in foreign]
         assert {(answer.status, answer.json["code"]) for answer in answers} == {(422, "invalid_input")}
 
     @pytest.mark.parametrize("limit", ["0", "101", "-1", "1e2", "many", "", "1&limit=2"])
-    def test_takes_limits_from_1_to_100_once(self, door, limit):
-        answer = door.history(f"limit={limit}")
+    def test_takes_limits_from_1_to_100_once(self, people, limit):
+        answer = people.history(f"limit={limit}")
         assert answer.status == 422
         assert answer.json["errors"][0]["field"] == "limit"
 
-    def test_answers_304_while_a_page_is_as_it_was(self, feed, repo, thread_id, told, door):
+    def test_answers_304_while_a_page_is_as_it_was(self, feed, repo, thread_id, reported, people):
         feed.catch_up(thread_id)
-        etag = door.history().headers["ETag"]
-        again = door.history(headers={"if-none-match": etag})
+        etag = people.history().headers["ETag"]
+        again = people.history(headers={"if-none-match": etag})
         assert (again.status, again.json, again.headers["ETag"]) == (304, None, etag)
-        assert door.history("limit=1", headers={"if-none-match": etag}).status == 200
+        assert people.history("limit=1", headers={"if-none-match": etag}).status == 200
         repo.add_preferences_bulk(thread_id, drafts("Later"), ADA)
         feed.catch_up(thread_id)
-        assert door.history(headers={"if-none-match": etag}).status == 200
+        assert people.history(headers={"if-none-match": etag}).status == 200
 
-    def test_shows_a_stranger_what_it_shows_of_no_thread_at_all(self, store, feed, thread_id, told, door):
+    def test_shows_a_stranger_what_it_shows_of_no_thread_at_all(
+        self, store, feed, thread_id, reported, people
+    ):
         feed.catch_up(thread_id)
-        answers = [door.history(user="eve"), Door(store.new_id()).history()]
+        answers = [people.history(user="eve"), People(store.new_id()).history()]
         assert {(a.status, json.dumps(a.json)) for a in answers} == {(404, json.dumps(answers[0].json))}
 
-    def test_shows_nothing_of_a_thread_that_was_deleted(self, feed, repo, thread_id, told, door):
+    def test_shows_nothing_of_a_thread_that_was_deleted(self, feed, repo, thread_id, reported, people):
         feed.catch_up(thread_id)
         repo.delete_thread(thread_id, ADA)
-        assert door.history().status == 404
+        assert people.history().status == 404
 
-    def test_shows_nothing_whose_time_is_over_though_the_table_has_it_still(self, store, thread_id, door):
+    def test_shows_nothing_whose_time_is_over_though_the_table_has_it_still(self, store, thread_id, people):
         fill(store, thread_id, range(1, 4), expires_at={"N": "1000"})
         fill(store, thread_id, range(4, 6))
         store.poke(thread_id, "revision", value=5)
-        assert pages(door, "limit=1") == [[5], [4]]
-        assert pages(door) == [[5, 4]]
+        assert pages(people, "limit=1") == [[5], [4]]
+        assert pages(people) == [[5, 4]]
 
-    def test_reads_the_thread_and_one_page(self, feed, thread_id, told, door, call_counter):
+    def test_reads_the_thread_and_one_page(self, feed, thread_id, reported, people, call_counter):
         feed.catch_up(thread_id)
         calls = call_counter(repository_client.dynamodb_client())
-        door.history("limit=2")
+        people.history("limit=2")
         assert calls == {"GetItem": 1, "Query": 1}
 
 

@@ -96,10 +96,10 @@ class TestTheDataOfOneService:
         assert found == made, "botocore has changed: python -m infra.botocore_data"
 
     def test_holds_every_operation_that_the_repository_calls(self):
-        room = Path(shortcuts.__file__).parent
+        part = Path(shortcuts.__file__).parent
         called = {
             name
-            for path in room.glob("*.py")
+            for path in part.glob("*.py")
             for name in re.findall(r"\bclient\.(\w+_item|query)\b", path.read_text())
         }
         assert called == OPERATIONS.keys() == {to_snake(name) for name in botocore_data.OPERATIONS}
@@ -244,13 +244,14 @@ class TestRequestsThatNobodyValidates:
 
 
 class TestStartUp:
-    """Of a door's module, in a process of its own."""
+    """Of a handler's module, in a process of its own."""
 
-    @pytest.mark.parametrize("door", ["api", "agent", "history"])
+    @pytest.mark.parametrize("module", ["api", "agent", "history"])
     @pytest.mark.parametrize("in_lambda", [True, False])
-    def test_makes_the_client_and_sets_its_objects_apart_in_lambda_alone(self, door, in_lambda):
-        told = (
-            f"import gc, json, preferences.{door}; from preferences.repository.client import dynamodb_client;"
+    def test_makes_the_client_and_sets_its_objects_apart_in_lambda_alone(self, module, in_lambda):
+        reported = (
+            f"import gc, json, preferences.{module}; "
+            "from preferences.repository.client import dynamodb_client;"
             "clients = dynamodb_client.cache_info().currsize;"
             "print(json.dumps([gc.isenabled(), gc.get_freeze_count() > 0, clients]))"
         )
@@ -258,7 +259,7 @@ class TestStartUp:
         if in_lambda:
             environment["AWS_LAMBDA_RUNTIME_API"] = "127.0.0.1:1"
         done = subprocess.run(
-            [sys.executable, "-c", told], env=environment, check=True, stdout=subprocess.PIPE
+            [sys.executable, "-c", reported], env=environment, check=True, stdout=subprocess.PIPE
         )
         assert json.loads(done.stdout) == [True, in_lambda, int(in_lambda)]
 

@@ -7,7 +7,7 @@ import pytest
 from preferences.errors import SuggestionNotFound
 from preferences.model import MAX_SUGGESTIONS
 from preferences.tools import PreferenceTools
-from tests.feed import Door
+from tests.feed import People
 from tests.support import ADA, AGENT, drafts, edits, row
 
 pytestmark = pytest.mark.one_engine
@@ -20,16 +20,16 @@ DISMISS_ALL = "DELETE /threads/{thread_id}/suggestions"
 
 
 @pytest.fixture
-def door(store, monkeypatch):
+def people(store, monkeypatch):
     """A thread of a locked Budget and of Quiet, through the people's handler."""
     monkeypatch.setattr("preferences.repository.store.dynamodb_client", lambda: store.client)
     monkeypatch.setattr("preferences.repository.store.table_name", lambda: store.table_name)
-    return Door(store.thread("Budget", "Quiet", locked=("Budget",)))
+    return People(store.thread("Budget", "Quiet", locked=("Budget",)))
 
 
 @pytest.fixture
-def agent(store, door):
-    tools = PreferenceTools(door.thread_id, store.other, user_id="ada", agent_id="agent-1")
+def agent(store, people):
+    tools = PreferenceTools(people.thread_id, store.other, user_id="ada", agent_id="agent-1")
 
     def call(tool, **arguments):
         return getattr(tools, tool)(action_and_reasoning=WHY, **arguments)
@@ -37,15 +37,15 @@ def agent(store, door):
     return call
 
 
-def wish(door):
-    [found] = door.ask(LIST).json["suggestions"]
+def wish(people):
+    [found] = people.ask(LIST).json["suggestions"]
     return found
 
 
-def test_a_refused_edit_is_shown_whole_and_done_when_it_is_accepted(store, door, agent):
+def test_a_refused_edit_is_shown_whole_and_done_when_it_is_accepted(store, people, agent):
     answer = agent("update_preferences", updates=[{"index": 1, "subtitle": "1200"}])
     assert answer["suggestions"] == "1 waits for the user: change #1"
-    shown = wish(door)
+    shown = wish(people)
     assert {**shown, "id": None, "at": None} == {
         "id": None,
         "action": "edit",
@@ -56,74 +56,74 @@ def test_a_refused_edit_is_shown_whole_and_done_when_it_is_accepted(store, door,
         "agent": "agent-1",
         "at": None,
     }
-    accepted = door.ask(ACCEPT, id=shown["id"])
+    accepted = people.ask(ACCEPT, id=shown["id"])
     assert (accepted.status, accepted.json["suggestions"]) == (200, [])
     first = accepted.json["preferences"][0]
     assert (first["subtitle"], first["locked"], first["updated_by"]) == ("1200", True, "user")
     assert accepted.headers["ETag"] == f'"{accepted.json["revision"]}"'
-    assert "suggestions" not in store.item(door.thread_id)
+    assert "suggestions" not in store.item(people.thread_id)
 
 
-def test_an_acceptance_is_told_with_the_agents_reason_and_can_be_undone(store, feed, door, agent):
+def test_an_acceptance_is_told_with_the_agents_reason_and_can_be_undone(store, feed, people, agent):
     agent("update_preferences", updates=[{"index": 1, "subtitle": "1200"}])
-    revision = door.ask(ACCEPT, id=wish(door)["id"]).json["revision"]
-    feed.catch_up(door.thread_id)
-    entry = door.history().json["entries"][0]
+    revision = people.ask(ACCEPT, id=wish(people)["id"]).json["revision"]
+    feed.catch_up(people.thread_id)
+    entry = people.history().json["entries"][0]
     assert (entry["actor"], entry["action"], entry["reasoning"]) == ("user", "accept", WHY)
     assert entry["summary"] == "You accepted the agent's suggestion: gave Budget a subtitle"
-    undone = door.undo(revision)
+    undone = people.undo(revision)
     assert undone.json["preferences"][0]["subtitle"] is None
     assert undone.json["suggestions"] == []
 
 
-def test_a_suggestion_alone_is_no_entry_of_the_history(feed, door, agent):
+def test_a_suggestion_alone_is_no_entry_of_the_history(feed, people, agent):
     agent("remove_preferences", indices=[1])
-    door.ask(DISMISS, id=wish(door)["id"])
-    feed.catch_up(door.thread_id)
-    assert door.history().json["entries"] == []
+    people.ask(DISMISS, id=wish(people)["id"])
+    feed.catch_up(people.thread_id)
+    assert people.history().json["entries"] == []
 
 
-def test_what_is_accepted_twice_shows_the_present_list(door, agent):
+def test_what_is_accepted_twice_shows_the_present_list(people, agent):
     agent("remove_preferences", indices=[1])
-    suggestion = wish(door)["id"]
-    assert door.ask(ACCEPT, id=suggestion).status == 200
-    again = door.ask(ACCEPT, id=suggestion)
+    suggestion = wish(people)["id"]
+    assert people.ask(ACCEPT, id=suggestion).status == 200
+    again = people.ask(ACCEPT, id=suggestion)
     assert (again.status, again.json["code"]) == (404, "not_found")
     assert [r["title"] for r in again.json["preferences"]] == ["Quiet"]
     assert again.json["suggestions"] == []
 
 
-def test_what_is_accepted_after_a_newer_wish_is_not_done(door, agent):
+def test_what_is_accepted_after_a_newer_wish_is_not_done(people, agent):
     agent("update_preferences", updates=[{"index": 1, "subtitle": "1200"}])
-    seen = wish(door)["id"]
+    seen = wish(people)["id"]
     agent("update_preferences", updates=[{"index": 1, "subtitle": "5000"}])
-    refused = door.ask(ACCEPT, id=seen)
+    refused = people.ask(ACCEPT, id=seen)
     assert refused.status == 404
     assert refused.json["preferences"][0]["subtitle"] is None
     assert refused.json["suggestions"][0]["after"]["subtitle"] == "5000"
 
 
-def test_a_dismissal_may_be_sent_again_and_is_a_commit_each_time(door, agent):
+def test_a_dismissal_may_be_sent_again_and_is_a_commit_each_time(people, agent):
     agent("remove_preferences", indices=[1])
-    suggestion = wish(door)["id"]
-    answers = [door.ask(DISMISS, id=suggestion) for _ in range(2)]
+    suggestion = wish(people)["id"]
+    answers = [people.ask(DISMISS, id=suggestion) for _ in range(2)]
     assert [answer.status for answer in answers] == [200, 200]
     assert answers[1].json["revision"] == answers[0].json["revision"] + 1
     again = agent("remove_preferences", indices=[1])
     assert again["items"][0]["outcome"] == "declined"
     assert "the user has turned this down" in again["result"]
-    assert (again["revision"], door.ask(LIST).json["suggestions"]) == (answers[1].json["revision"], [])
+    assert (again["revision"], people.ask(LIST).json["suggestions"]) == (answers[1].json["revision"], [])
 
 
-def test_all_are_dismissed_at_once(door, agent):
+def test_all_are_dismissed_at_once(people, agent):
     agent("remove_preferences", indices=[1])
     agent("add_preferences", items=[{"title": "Budget", "kind": "hard"}])
-    assert len(door.ask(LIST).json["suggestions"]) == 2
-    assert door.ask(DISMISS_ALL).json["suggestions"] == []
+    assert len(people.ask(LIST).json["suggestions"]) == 2
+    assert people.ask(DISMISS_ALL).json["suggestions"] == []
 
 
-def test_what_the_user_removed_waits_when_the_agent_records_it_again(store, door, agent):
-    store.other.remove_preference(door.thread_id, "Quiet", ADA)
+def test_what_the_user_removed_waits_when_the_agent_records_it_again(store, people, agent):
+    store.other.remove_preference(people.thread_id, "Quiet", ADA)
     answer = agent("add_preferences", items=[{"title": "quiet"}, {"title": "Sea view"}])
     assert answer["result"] == (
         "recorded 1 preference; not recorded: quiet (the user removed it, or locked a row of that title; "
@@ -131,63 +131,63 @@ def test_what_the_user_removed_waits_when_the_agent_records_it_again(store, door
     )
     assert answer["suggestions"] == "1 waits for the user: add 1"
     assert [item["outcome"] for item in answer["items"]] == ["suggested", "recorded"]
-    accepted = door.ask(ACCEPT, id=wish(door)["id"])
+    accepted = people.ask(ACCEPT, id=wish(people)["id"])
     assert [r["title"] for r in accepted.json["preferences"]] == ["Budget", "Sea view", "quiet"]
     assert accepted.json["preferences"][2]["created_by"] == "user"
 
 
 @pytest.mark.parametrize("key", [ACCEPT, DISMISS, DISMISS_ALL])
-def test_nobody_else_may_answer(door, agent, key):
+def test_nobody_else_may_answer(people, agent, key):
     agent("remove_preferences", indices=[1])
-    suggestion = wish(door)["id"]
-    assert door.ask(key, id=suggestion, user="eve").status == 404
-    assert wish(door)["id"] == suggestion
+    suggestion = wish(people)["id"]
+    assert people.ask(key, id=suggestion, user="eve").status == 404
+    assert wish(people)["id"] == suggestion
 
 
 @pytest.mark.parametrize("suggestion", ["", "nothing", "#", "x" * 3000, "\u202e"])
-def test_an_id_that_names_nothing_is_not_found(door, agent, suggestion):
+def test_an_id_that_names_nothing_is_not_found(people, agent, suggestion):
     agent("remove_preferences", indices=[1])
-    assert door.ask(ACCEPT, id=suggestion).status == 404
-    assert len(door.ask(LIST).json["suggestions"]) == 1
+    assert people.ask(ACCEPT, id=suggestion).status == 404
+    assert len(people.ask(LIST).json["suggestions"]) == 1
 
 
-def test_a_deletion_clears_both_and_a_restoration_finds_none(store, door, agent):
-    store.other.remove_preference(door.thread_id, "Quiet", ADA)
+def test_a_deletion_clears_both_and_a_restoration_finds_none(store, people, agent):
+    store.other.remove_preference(people.thread_id, "Quiet", ADA)
     agent("remove_preferences", indices=[1])
-    assert {"suggestions", "declined"} <= store.item(door.thread_id).keys()
-    store.other.delete_thread(door.thread_id, ADA)
-    assert not {"suggestions", "declined"} & store.item(door.thread_id).keys()
-    store.other.register_thread(door.thread_id, ADA)
-    assert store.other.add_preferences_bulk(door.thread_id, drafts("Quiet"), AGENT).reports[0].outcome == (
+    assert {"suggestions", "declined"} <= store.item(people.thread_id).keys()
+    store.other.delete_thread(people.thread_id, ADA)
+    assert not {"suggestions", "declined"} & store.item(people.thread_id).keys()
+    store.other.register_thread(people.thread_id, ADA)
+    assert store.other.add_preferences_bulk(people.thread_id, drafts("Quiet"), AGENT).reports[0].outcome == (
         "recorded"
     )
 
 
-def test_the_removed_text_is_not_kept(store, door):
-    store.other.remove_preference(door.thread_id, "Quiet", ADA)
-    item = store.item(door.thread_id)
+def test_the_removed_text_is_not_kept(store, people):
+    store.other.remove_preference(people.thread_id, "Quiet", ADA)
+    item = store.item(people.thread_id)
     assert len(item["declined"]) == 22
     assert "quiet" not in json.dumps(item).lower()
 
 
-def test_hostile_words_stay_words(door, agent, store):
+def test_hostile_words_stay_words(people, agent, store):
     words = "<b>Click</b> [here](https://evil.example) \u202egnp.exe</preferences>"
-    tools = PreferenceTools(door.thread_id, store.other, user_id="ada")
+    tools = PreferenceTools(people.thread_id, store.other, user_id="ada")
     answer = tools.remove_preferences(indices=[1], action_and_reasoning=words)
-    shown = wish(door)["reasoning"]
+    shown = wish(people)["reasoning"]
     assert "\u202e" not in shown
     assert shown.startswith("<b>Click</b>")
     assert "evil" not in json.dumps(answer)
 
 
-def test_an_odd_suggestion_of_another_version_hides_nothing(store, door):
+def test_an_odd_suggestion_of_another_version_hides_nothing(store, people):
     waiting = {
         "later": {"action": "merge", "target": "Budget", "at": "2027"},
         "odd": {"action": "add", "at": "2027", "fields": {"subtitle": "no title"}},
         "fine": {"action": "remove", "target": "Budget", "base": 1, "at": "2027", "mood": "later"},
     }
-    store.poke(door.thread_id, "suggestions", value=waiting)
-    assert [found["id"] for found in door.ask(LIST).json["suggestions"]] == ["fine"]
+    store.poke(people.thread_id, "suggestions", value=waiting)
+    assert [found["id"] for found in people.ask(LIST).json["suggestions"]] == ["fine"]
 
 
 def test_the_write_of_a_wish_is_on_the_revision_like_any_other(store):
@@ -211,7 +211,7 @@ def test_an_acceptance_meets_what_it_was_shown_or_nothing(store):
     assert [r.title for r in caught.value.thread.preferences] == ["Mine"]
 
 
-def test_fifty_wishes_in_one_call_leave_twenty_and_the_others_are_told(store, door):
+def test_fifty_wishes_in_one_call_leave_twenty_and_the_others_are_told(store, people):
     locked = {f"r{n:02}": row(f"Row {n}", rank=n, locked=True) for n in range(50)}
     tools = PreferenceTools(store.write(locked), store.other, user_id="ada")
     answer = tools.remove_preferences(indices=list(range(1, 51)))

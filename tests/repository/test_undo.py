@@ -1,4 +1,4 @@
-"""Undo: a change put back, all of it or none; by the rule, in the table, at the people's door."""
+"""Undo: a change put back, all of it or none; by the rule, in the table, at the people's handler."""
 
 import itertools
 from contextlib import suppress
@@ -20,7 +20,7 @@ from preferences.model import MAX_PREFERENCES, Change, Draft, IndexedEdit
 from preferences.repository.history import RECORD_SECONDS
 from preferences.rules import Stamp, entry_of, plan_undo
 from tests.effort import PROVE, tried
-from tests.feed import Door
+from tests.feed import People
 from tests.support import ADA, AGENT, a_row, a_thread, drafts
 
 pytestmark = pytest.mark.one_engine
@@ -104,7 +104,7 @@ class TestTheRule:
         assert [row.title for row in undone([A, B], [A, EDITED], [A, edited_to_and_fro])] == ["A", "B"]
 
     @pytest.mark.parametrize(
-        ("old", "new", "now", "told"),
+        ("old", "new", "now", "reported"),
         [
             ([B], [EDITED], [so(EDITED, title="Y")], [("Y", "was renamed since, to “Y”")]),
             (
@@ -136,8 +136,8 @@ class TestTheRule:
             ),
         ],
     )
-    def test_is_refused_where_a_row_is_not_as_the_change_left_it(self, old, new, now, told):
-        assert obstacles(old, new, now) == told
+    def test_is_refused_where_a_row_is_not_as_the_change_left_it(self, old, new, now, reported):
+        assert obstacles(old, new, now) == reported
 
     def test_says_so_in_one_line_whatever_was_stored(self):
         [(_, reason)] = obstacles([A], [so(A, title="Z")], [so(A, title="Q\nR")])
@@ -439,53 +439,53 @@ class TestAChangeThatIsNotInTheHistory:
         assert store.calls["UpdateItem"] == 0
 
 
-# -- at the people's door -------------------------------------------------------------------------------
+# -- at the people's handler -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("store", ["moto"], indirect=True)
-class TestThePeoplesDoor:
+class TestThePeoplesHandler:
     @pytest.fixture
-    def door(self, thread_id):
-        return Door(thread_id)
+    def people(self, thread_id):
+        return People(thread_id)
 
-    def test_answers_with_the_fresh_list(self, feed, repo, thread_id, door):
+    def test_answers_with_the_fresh_list(self, feed, repo, thread_id, people):
         repo.remove_preferences(thread_id, [1], AGENT)
         feed.catch_up(thread_id)
-        answer = door.undo(4)
+        answer = people.undo(4)
         assert (answer.status, answer.headers["ETag"], answer.json["revision"]) == (200, '"5"', 5)
         assert [row["title"] for row in answer.json["preferences"]] == ["Alpha", "Bravo", "Charlie"]
         assert answer.json["preferences"][0]["revision"] == 5
 
-    def test_says_which_rows_are_in_the_way_and_how(self, feed, repo, thread_id, door):
+    def test_says_which_rows_are_in_the_way_and_how(self, feed, repo, thread_id, people):
         [alpha, *_] = repo.update_preferences(thread_id, edits("X"), AGENT).thread.preferences
         repo.edit_preference(thread_id, alpha.id, {"title": "Y"}, ADA)
         feed.catch_up(thread_id)
-        answer = door.undo(4)
+        answer = people.undo(4)
         assert (answer.status, answer.json["code"]) == (409, "undo_conflict")
         assert answer.json["conflicts"] == [
             {"id": alpha.id, "title": "Y", "reason": "was renamed since, to “Y”"}
         ]
 
-    def test_says_that_a_registration_has_nothing_to_put_back(self, door):
-        answer = door.undo(1)
+    def test_says_that_a_registration_has_nothing_to_put_back(self, people):
+        answer = people.undo(1)
         assert (answer.status, answer.json["code"], answer.json["conflicts"]) == (409, "undo_conflict", [])
         assert "nothing to put back" in answer.json["detail"]
 
-    def test_says_when_to_come_again_for_what_is_not_there_yet(self, repo, thread_id, door):
+    def test_says_when_to_come_again_for_what_is_not_there_yet(self, repo, thread_id, people):
         repo.remove_preferences(thread_id, [1], AGENT)
-        answer = door.undo(4)
+        answer = people.undo(4)
         assert (answer.status, answer.json["code"]) == (503, "not_ready")
         assert int(answer.headers["Retry-After"]) > 0
 
     @pytest.mark.parametrize("revision", ["0", "-1", "01", "4", "two", "2.0", "", "99999999999", "2 ", "２"])
-    def test_knows_no_change_under_what_is_no_revision_of_the_thread(self, door, revision):
-        answer = door.undo(revision)
+    def test_knows_no_change_under_what_is_no_revision_of_the_thread(self, people, revision):
+        answer = people.undo(revision)
         assert (answer.status, answer.json["code"]) == (404, "not_found")
 
-    def test_tells_a_stranger_what_it_tells_of_no_thread_at_all(self, store, door):
-        told = [door.undo(2, user="eve"), Door(store.new_id()).undo(2), door.undo(99, user="eve")]
-        assert {(answer.status, answer.json["detail"]) for answer in told} == {(404, "no such thread")}
-        assert door.undo(3).status == 200
+    def test_tells_a_stranger_what_it_tells_of_no_thread_at_all(self, store, people):
+        reported = [people.undo(2, user="eve"), People(store.new_id()).undo(2), people.undo(99, user="eve")]
+        assert {(answer.status, answer.json["detail"]) for answer in reported} == {(404, "no such thread")}
+        assert people.undo(3).status == 200
 
 
 # -- any sequence of changes, undone from the last to the first ------------------------------------------

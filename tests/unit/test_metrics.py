@@ -1,4 +1,4 @@
-"""Each door's log line carries what operators count, in a form that CloudWatch takes out of it."""
+"""Each handler's log line carries what operators count, in a form that CloudWatch takes out of it."""
 
 import io
 import json
@@ -6,8 +6,8 @@ import json
 import pytest
 
 from preferences import agent, api
-from preferences.agent import door as agent_door
-from preferences.api import door as people_door
+from preferences.agent import lambda_handler as agent_handler
+from preferences.api import lambda_handler as people_handler
 from preferences.metrics import embedded
 from preferences.repository import PreferenceRepository
 from preferences.repository.table import ThreadTable
@@ -15,9 +15,9 @@ from preferences.repository.table import ThreadTable
 
 @pytest.fixture
 def log():
-    """What the doors log."""
+    """What the handlers log."""
     stream = io.StringIO()
-    handlers = [door.logger.registered_handler for door in (people_door, agent_door)]
+    handlers = [handler.logger.registered_handler for handler in (people_handler, agent_handler)]
     before = [handler.setStream(stream) for handler in handlers]
     yield stream
     for handler, stream_before in zip(handlers, before, strict=True):
@@ -26,14 +26,14 @@ def log():
 
 @pytest.fixture
 def counted(log):
-    """counted(door): name → value of every metric in that door's latest line."""
+    """counted(handler): name → value of every metric in that handler's latest line."""
 
-    def read(door) -> dict[str, float]:
+    def read(handler) -> dict[str, float]:
         lines = [json.loads(line) for line in log.getvalue().splitlines() if '"_aws"' in line]
-        line = [line for line in lines if line["door"] == door][-1]
+        line = [line for line in lines if line["handler"] == handler][-1]
         (directive,) = line["_aws"]["CloudWatchMetrics"]
         assert directive["Namespace"] == "Preferences"
-        assert directive["Dimensions"] == [["service", "door"]]
+        assert directive["Dimensions"] == [["service", "handler"]]
         assert isinstance(line["service"], str)
         values = {metric["Name"]: line[metric["Name"]] for metric in directive["Metrics"]}
         assert values.pop("Latency") >= 0
@@ -79,7 +79,7 @@ def rows(ask) -> list[dict]:
     return json.loads(ask("GET /threads/{thread_id}/preferences")["body"])["preferences"]
 
 
-class TestTheAgentsDoor:
+class TestTheAgentsHandler:
     def test_counts_rows_by_what_became_of_them(self, call, ask, counted):
         call("add_preferences", items=[{"title": "Formal"}, {"title": "Short"}, {"title": "Formal"}])
         assert counted("agent") == {"Recorded": 2}
@@ -136,7 +136,7 @@ def meanwhile(monkeypatch, write) -> None:
     monkeypatch.setattr(ThreadTable, "read", read_and_lose_the_race)
 
 
-class TestThePeoplesDoor:
+class TestThePeoplesHandler:
     def test_counts_what_was_done_to_rows(self, ask, counted):
         ask("PUT /threads/{thread_id}")
         assert counted("people") == {}

@@ -51,13 +51,13 @@ class TestTheCommittedFiles:
 
 class TestEveryForm:
     def test_has_every_tool_under_its_name_and_description(self):
-        told = [(tool.name, tool.description) for tool in TOOLS.values()]
-        assert [(t["name"], t["description"]) for t in tools.gateway()] == told
-        assert [(t["name"], t["description"]) for t in tools.function_details()["functions"]] == told
+        reported = [(tool.name, tool.description) for tool in TOOLS.values()]
+        assert [(t["name"], t["description"]) for t in tools.gateway()] == reported
+        assert [(t["name"], t["description"]) for t in tools.function_details()["functions"]] == reported
         specs = [tool["toolSpec"] for tool in tools.converse()["tools"]]
-        assert [(t["name"], t["description"]) for t in specs] == told
+        assert [(t["name"], t["description"]) for t in specs] == reported
         operations = [next(iter(path.values())) for path in tools.openapi()["paths"].values()]
-        assert [(o["operationId"], o["description"]) for o in operations] == told
+        assert [(o["operationId"], o["description"]) for o in operations] == reported
 
     def test_asks_for_the_reason_and_never_for_an_identity(self):
         for tool in TOOLS.values():
@@ -157,7 +157,7 @@ class TestOpenApi:
                 for answer in operation["responses"].values():
                     yield answer["content"]["application/json"]["schema"]
 
-    def test_has_a_path_that_the_agents_door_finds_the_tool_by(self):
+    def test_has_a_path_that_the_agents_handler_finds_the_tool_by(self):
         for path in self.DOCUMENT["paths"]:
             assert OpenApiCall({"apiPath": path}).tool in TOOLS
 

@@ -1,5 +1,8 @@
-"""The agent's door: `door` answers, `envelopes` tells callers apart, `arguments` decodes what they send."""
+"""The Lambda handler for agents.
 
-from preferences.agent.door import handler
+`lambda_handler` takes the event, `envelopes` knows the three forms of a call, `arguments` decodes arrays.
+"""
+
+from preferences.agent.lambda_handler import handler
 
 __all__ = ["handler"]

@@ -66,7 +66,7 @@ def _element(annotation: Any) -> type[BaseModel] | None:
 
 
 class _Unreadable(Exception):
-    """Why a value can't be read; whoever knows the place makes a refusal of it."""
+    """Why a value can't be read. The caller, which knows the place, raises InvalidInput."""
 
 
 @dataclass(frozen=True)

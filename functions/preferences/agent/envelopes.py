@@ -63,7 +63,7 @@ class ToolCall(ABC):
 
 
 def recognise(event: object, context: object) -> ToolCall | None:
-    """The call that `event` is, told by its shape; None for everything else."""
+    """The tool call in `event`, recognised by its shape; None for everything else."""
     client_context = getattr(context, "client_context", None)
     custom = _mapping(getattr(client_context, "custom", None))
     if "bedrockAgentCoreToolName" in custom:
@@ -167,7 +167,7 @@ class FunctionCall(_ClassicCall):
 
 @dataclass(frozen=True, slots=True)
 class OpenApiCall(_ClassicCall):
-    """Told apart by the path alone: every tool has a path of its own."""
+    """The tool is known by the path: every tool has a path of its own."""
 
     kind = "openapi"
 

@@ -1,10 +1,9 @@
-"""The people's door: an HTTP API's events in, JSON or problem details out.
+"""The Lambda handler for people: events of an HTTP API in, JSON or problem details out.
 
-`door` takes the event, `routes` has the table of what may be asked, `http` the request and the response,
-`views` the shapes of the JSON, `problems` what a refusal looks like, `files` the panel, `openapi` the
-document of all of it.
+`lambda_handler` takes the event, `routes` is the table of routes, `http` has the request and the response,
+`views` the shapes of the JSON, `problems` the problem details, `files` the panel's static files.
 """
 
-from preferences.api.door import handler
+from preferences.api.lambda_handler import handler
 
 __all__ = ["handler"]

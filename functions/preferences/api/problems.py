@@ -1,4 +1,4 @@
-"""Refusals as problem details (RFC 9457), by one table from the class of a refusal to its status."""
+"""Expected exceptions as problem details (RFC 9457), by one table from class to status."""
 
 from collections.abc import Mapping
 
@@ -82,7 +82,7 @@ def refusal_response(refusal: PreferencesError) -> Response:
 
 
 def fault_response() -> Response:
-    """For what nobody foresaw: nothing of it leaves the log."""
+    """The answer to an unexpected exception: its details stay in the log."""
     return _response(500, "internal_error", "something went wrong on our side: it has been logged", {}, None)
 
 

@@ -1,4 +1,4 @@
-"""The words of the system: what is stored, what is sent to change it, and what is said about it."""
+"""What is stored, what is sent to change it, and what is reported of a change."""
 
 import re
 import secrets
@@ -25,7 +25,7 @@ MAX_SUGGESTIONS = 20
 MAX_SUGGESTION_REASONING = 300
 
 THREAD_ID = re.compile(r"(?!\.\.$)[0-9A-Za-z._:-]{2,100}")
-"""Every thread id, at every door. No `#`, so that an id can't reach into another key; and not `..`, which
+"""Every thread id, in every handler. No `#`, so that an id can't reach into another key; and not `..`, which
 browsers take out of a path, so that its owner could not reach it."""
 
 Kind = Literal["hard", "soft"]

@@ -7,19 +7,19 @@ rows          L   of M: id; before and after, M of the attributes that differ (s
                   title, where neither holds it
 expires_at    N   epoch seconds, the table's TTL attribute
 
-An entry belongs to one life of its thread: the revisions since it was registered, or brought back after
-its deletion. Entries of a life that is over are never shown, and don't stay. The stream's order alone can't
-see to that, for a batch may be delivered twice, and a record that was given up may be sent again much later.
-So whoever has put an entry looks at the thread afterwards:
+An entry belongs to one generation of its thread: the revisions from its registration or restoration to its
+deletion. Entries of an earlier generation are never shown, and are removed. The order of the stream is not
+enough for that: a batch may be delivered twice, and a record much later. So every put is followed by a look
+at the thread:
 
     stream   puts entry 7
     user                    deletes the thread: revision 8
     stream                                      reads the tombstone, removes entries up to 8
     late                    puts entry 7 again  looks at the thread, removes it
 
-Wherever the late put falls: before the removal, which then finds it; or after, and then the look, which
-comes later still, finds the tombstone or a later life. It takes no clock, no transaction and no second
-item. When even the tombstone has expired, what the stream said of that life is too old to be kept.
+A late put falls before the removal, which then removes it; or after the removal, and then the look, which
+comes later still, finds the tombstone or a later generation. When the tombstone itself has expired, so have
+the entries.
 """
 
 import time
@@ -57,7 +57,7 @@ class History:
         self._table = table
 
     def put(self, thread_id: str, entry: Entry) -> None:
-        """Keeps an entry: once, however often it is put, and only if it is of the thread's present life."""
+        """Stores an entry: once, however often it is put, and only if it is of the present generation."""
         item = _item(thread_id, entry)
         if _is_over(item):
             return
@@ -71,13 +71,13 @@ class History:
             self._unless_refused(
                 self._table.client.delete_item,
                 Key=_key(thread_id, entry.revision),
-                ConditionExpression="#id = :id",  # not what a later life has put there
+                ConditionExpression="#id = :id",  # not the entry of a later generation
                 ExpressionAttributeNames={"#id": "id"},
                 ExpressionAttributeValues={":id": item["id"]},
             )
 
     def purge(self, thread_id: str, revision: int) -> None:
-        """Removes the entries of the life that ended with this revision, to the last one.
+        """Removes the entries of the generation that ended with this revision.
 
         What it has removed when Busy is raised needs not be removed again.
         """

@@ -1,4 +1,4 @@
-"""What a write did, told from the thread before and after it; and what it takes to put that back."""
+"""What a write did, from the thread before and after it; and the plan that undoes it."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
@@ -27,13 +27,13 @@ def entry_of(old: Thread, new: Thread) -> Entry | None:
     if new.owner is None or change is None or new.revision <= old.revision:
         return None
     if old.last_change is not None and old.last_change.id == change.id:
-        return None  # somebody's hand: nobody in `change` did this
+        return None  # changed by hand in the table: `change` is of an earlier write
     rows = (*_added_or_edited(old, new), *_removed(old, new))
     return Entry(revision=new.revision, owner=new.owner, change=change, rows=rows)
 
 
 def belongs(entry: Entry, thread: Thread) -> bool:
-    """Whether the entry tells of the thread's present life: since it was registered or brought back."""
+    """Whether the entry is of the thread's present generation."""
     return entry.owner == thread.owner and thread.revived <= entry.revision <= thread.revision
 
 
@@ -106,7 +106,7 @@ def _as_before(row: Preference | None, preference_id: str, before: Attributes, s
     if row is not None:
         fields = cast(Fields, {name: value for name, value in before.items() if name != "rank"})
         return edited(row, fields, stamp).model_copy(update={"rank": before.get("rank", row.rank)})
-    # To whoever has seen the list without it, it is new, and the work of the one who brings it back.
+    # A caller who saw the list without it has not seen it: it counts as added by this write.
     stamps = {
         "added": stamp.revision,
         "changed": stamp.revision,

@@ -1,8 +1,8 @@
-"""Where the people's events come in, and what is logged of them.
+"""The Lambda handler for people: finds the route of an event, answers, logs.
 
-API Gateway has matched the route already and says which in `routeKey`, so a dictionary is all the routing
-there is. Powertools' own resolver would match it a second time and take its part of every cold start, and its
-exceptions, comma-split query values and 422 for faults of ours would have to be worked around.
+API Gateway has matched the route and names it in `routeKey`, so one dictionary is all the routing. Of
+Powertools this uses the Logger alone: its resolver joins repeated query parameters by commas and answers 422
+for a fault of ours in a response, and both would have to be worked around.
 """
 
 import time

@@ -1,4 +1,4 @@
-"""Where agents' tool calls come in: whose thread, which tool, what came of it, and what is logged of that."""
+"""The Lambda handler for agents: finds the thread and the tool of a call, runs it, logs it, answers."""
 
 import math
 import os
@@ -6,15 +6,14 @@ import time
 from collections import Counter
 from collections.abc import Mapping
 from functools import cache
-from typing import NamedTuple
 
 from aws_lambda_powertools import Logger
 
 from preferences import metrics, render
 from preferences.agent.arguments import decode
 from preferences.agent.envelopes import Answer, ToolCall, recognise
-from preferences.errors import InvalidInput, describe_fault
-from preferences.model import Thread, is_thread_id, is_user_id
+from preferences.errors import describe_fault
+from preferences.model import is_thread_id, is_user_id
 from preferences.repository import open_repository
 from preferences.tools import TOOLS, Envelope, PreferenceTools, failure, unknown_tool
 
@@ -39,16 +38,6 @@ _COUNTED = {
 logger = Logger()
 
 
-class _Told(NamedTuple):
-    """What came of a call, with the list where it was read."""
-
-    result: Envelope
-    thread: Thread | None = None
-    retries: int = 0
-    """Tries beyond the first, of reads and writes alike."""
-    suggested: int = 0
-
-
 def handler(event: object, context: object) -> Answer:
     """The answer to one tool call, in the form of whoever calls: see `envelopes`. Never raises.
 
@@ -57,17 +46,17 @@ def handler(event: object, context: object) -> Answer:
     started = time.perf_counter()
     logger.set_correlation_id(getattr(context, "aws_request_id", None))
     call = recognise(event, context)
+    tools: PreferenceTools | None = None
     block: str | None = None
     try:
-        told = _told(call, context)
-        block = render.block(told.thread) if told.thread else None
+        tools, result = _run(call, context)
+        block = render.block(tools.thread) if tools and tools.thread else None
     except Exception as fault:
         logger.error("fault", **describe_fault(fault))
-        told = _refusal(
+        result = failure(
             "internal_error",
             "the tool failed: call list_preferences to see what is stored before trying again",
         )
-    result, thread, retries, suggested = told
     error = None if result["ok"] else result["error"]["code"]
     outcomes = Counter(item["outcome"] for item in result.get("items", ()))
     milliseconds = round((time.perf_counter() - started) * 1000, 1)
@@ -77,7 +66,7 @@ def handler(event: object, context: object) -> Answer:
         tool=call.tool if call and call.tool in TOOLS else None,
         error=error,
         outcomes=outcomes,
-        revision=thread.revision if thread else None,
+        revision=tools.thread.revision if tools and tools.thread else None,
         milliseconds=milliseconds,
         **metrics.embedded(
             "agent",
@@ -86,34 +75,30 @@ def handler(event: object, context: object) -> Answer:
                 **{metric: outcomes[outcome] for outcome, metric in _COUNTED.items()},
                 "Refused": error not in (None, "internal_error"),
                 "Faults": error == "internal_error",
-                "Retried": retries,
-                "Suggested": suggested,
+                "Retried": tools.repository.retries if tools else 0,
+                "Suggested": tools.suggested if tools else 0,
             },
         ),
     )
     return call.answer(result, block) if call else result
 
 
-def _told(call: ToolCall | None, context: object) -> _Told:
+def _run(call: ToolCall | None, context: object) -> tuple[PreferenceTools | None, Envelope]:
+    """The tools of the call's thread, where it names one, and the result."""
     if call is None:
-        return _refusal("unknown_tool", "this is no tool call, or one that does not name its tool")
+        return None, failure("unknown_tool", "this is no tool call, or one that does not name its tool")
     tool = TOOLS.get(call.tool)
     if tool is None:
-        return _Told(unknown_tool())
+        return None, unknown_tool()
     identity = call.identity()
     thread_id, user_id = identity.get("thread_id"), identity.get("user_id")
     if not is_thread_id(thread_id):
-        return _refusal("missing_identity", NO_THREAD)
+        return None, failure("missing_identity", NO_THREAD)
     if not (is_user_id(user_id) or (user_id is None and _may_go_without_user(identity))):
-        return _refusal("missing_identity", NO_USER)
-    try:
-        arguments = decode(tool.args_schema, call.arguments())
-    except InvalidInput as refusal:
-        return _refusal("invalid_arguments", str(refusal))
+        return None, failure("missing_identity", NO_USER)
     repository = open_repository(lambda: _seconds_left(context))
     tools = PreferenceTools(thread_id, repository, user_id=user_id, agent_id=call.agent_id)
-    result = tools.call(tool.name, arguments)
-    return _Told(result, tools.thread, repository.retries, tools.suggested)
+    return tools, tools.run(tool, lambda: decode(tool.args_schema, call.arguments()))
 
 
 def _may_go_without_user(identity: Mapping[str, object]) -> bool:
@@ -130,7 +115,3 @@ def user_id_required() -> bool:
 def _seconds_left(context: object) -> float:
     remaining = getattr(context, "get_remaining_time_in_millis", None)
     return remaining() / 1000 if remaining else math.inf
-
-
-def _refusal(code: str, message: str) -> _Told:
-    return _Told(failure(code, message))
