@@ -33,8 +33,8 @@ help: ## Show this list
 	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes --requirement $<
 	@touch $@
 
-local: .venv/.stamp ## Run the whole stack on this machine (PORT=8080)
-	@exec $(BIN)/python -m infra.local --port $(PORT)
+local: .venv/.stamp ## Run the whole stack on this machine (PORT=8080, ORIGINS=http://localhost:3000 for a page there)
+	@exec $(BIN)/python -m infra.local --port $(PORT) $(if $(ORIGINS),--parameter 'AllowedOrigins=$(ORIGINS)')
 
 check: .venv/.stamp ## Lint, formats, types, imports, templates, and the panel's scripts where npm is
 	$(BIN)/ruff check .

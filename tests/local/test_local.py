@@ -5,6 +5,7 @@ import hashlib
 import http.client
 import json
 import re
+import shlex
 import signal
 import socket
 import subprocess
@@ -858,10 +859,15 @@ class TestTheProcess:
         assert "AllowedOrigins: " in reported.stderr
         assert "must be origins as browsers send them" in reported.stderr
 
-    def test_takes_the_templates_parameters(self):
-        process, site = start_stack("--parameter", "AllowedOrigins=http://localhost:3000")
+    def test_takes_the_origins_of_pages_elsewhere_from_make(self):
+        origins = ["http://localhost:3000", "http://localhost:5173"]
+        make = ["make", "--dry-run", "local", f"ORIGINS={','.join(origins)}"]
+        printed = subprocess.run(make, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+        [command] = [line for line in printed.splitlines() if "infra.local" in line]
+        process, site = start_stack(*shlex.split(command.partition(" --port 8080 ")[2]))
         try:
-            answer = site.request("OPTIONS", "/threads", headers={"Origin": "http://localhost:3000"})
-            assert answer.headers["access-control-allow-origin"] == "http://localhost:3000"
+            for origin in origins:
+                answer = site.request("OPTIONS", "/threads", headers={"Origin": origin})
+                assert answer.headers["access-control-allow-origin"] == origin
         finally:
             stop_stack(process)
