@@ -113,21 +113,25 @@ def goes_on(answer):
     return answer.startswith("In my prompt: <preferences")
 
 
-def test_the_conversation_keeps_the_lock_and_has_the_list_in_its_prompts(example, stack):
+def test_the_conversation_keeps_the_lock_leaves_a_suggestion_and_has_the_list_in_its_prompts(example, stack):
     thread = f"example-{example}"
     printed = run(example, stack, thread)
     assert f"(the panel: {stack.origin}/#thread={thread})" in printed
     first, second, third = answers(printed)
     assert result(first)["result"] == "recorded 2 preferences"
     assert "(locked: Budget under 900 euros)" in printed
-    reported = result(second)
-    outcomes = {item["index"]: item["outcome"] for item in reported["items"]}
+    told = result(second)
+    outcomes = {item["index"]: item["outcome"] for item in told["items"]}
     assert outcomes == {1: "locked", 2: "updated"}
-    assert "skipped #1 Budget under 900 euros (locked: ask the user to unlock first)" in reported["result"]
-    assert third.startswith(f'In my prompt: <preferences revision="{reported["revision"]}">')
-    assert reported["preferences"] in third
-    kept = stack.user("GET", f"/threads/{thread}/preferences").json["preferences"]
-    assert [row["title"] for row in kept] == ["Budget under 900 euros", "Friendly tone"]
+    assert "skipped #1 Budget under 900 euros (locked: ask the user to unlock first)" in told["result"]
+    assert third.startswith(f'In my prompt: <preferences revision="{told["revision"]}">')
+    assert told["preferences"] in third
+    assert "left as a suggestion that the user can accept" in told["result"]
+    kept = stack.user("GET", f"/threads/{thread}/preferences").json
+    assert [row["title"] for row in kept["preferences"]] == ["Budget under 900 euros", "Friendly tone"]
+    (suggestion,) = kept["suggestions"]
+    assert suggestion["preference_id"] == kept["preferences"][0]["id"]
+    assert suggestion["after"]["title"] == "Budget under 1200 euros"
 
 
 def test_the_list_is_in_the_prompt_of_every_turn(said):
