@@ -9,6 +9,7 @@ import subprocess
 from pathlib import Path
 from typing import ClassVar
 
+import cfnlint
 import pytest
 
 from infra.template import AGENT_TEMPLATE, TEMPLATE, Template
@@ -469,6 +470,29 @@ class TestTheHandbook:
         for name in template.of_type("AWS::CloudWatch::Alarm"):
             kind = re.sub(r"^(Api|Agent|History)", "…", name)
             assert re.search(rf"^\| .*({name}|{kind}).* \|", text, re.MULTILINE), name
+
+    def test_lists_the_regions_where_a_type_is_missing(self):
+        """By the resource schemas that AWS publishes, as the linter brings them."""
+        providers = Path(cfnlint.__file__).parent / "data/schemas/providers"
+        regions = {path.stem: json.loads(path.read_text()) for path in providers.glob("*-*-*.json")}
+        assert len(regions) > 30
+
+        def missing(*kinds) -> set[str]:
+            return {name for name, known in regions.items() if not set(kinds) <= set(known)}
+
+        _, _, text = OPERATING.read_text("utf-8").partition("\n### Regions\n")
+        rows = re.findall(r"^\| (\w.+?) \| (.+) \|$", text.partition("\n### ")[0], re.MULTILINE)
+        said = {what: set(re.findall(r"[a-z]+(?:-[a-z]+)+-\d", where)) for what, where in rows[1:]}
+        gateway = said["AgentCore Gateway and target"]
+        core = "AWS::BedrockAgentCore::"
+        assert gateway == missing(f"{core}Gateway", f"{core}GatewayTarget")
+        assert gateway | said["the Gateway's policy (GatewayCallers)"] == missing(f"{core}ResourcePolicy")
+        assert said["classic agents"] == missing("AWS::Bedrock::Agent", "AWS::Bedrock::AgentAlias")
+        kinds = {made["Type"] for made in Template().resources.values()}
+        assert missing(*(kind for kind in kinds if "::Serverless::" not in kind)) == {
+            "cn-north-1",
+            "cn-northwest-1",
+        }
 
     def test_counts_the_alarms_that_are_paid_for(self, template):
         alarms = len(template.of_type("AWS::CloudWatch::Alarm"))
