@@ -60,7 +60,7 @@ test: check ## Everything in check, then the tests
 coverage: .venv/.stamp ## The tests once more, half as slow again, and the lines that none of them runs
 	$(BIN)/pytest --cov --cov-report=term-missing $(WORKERS) $(PYTEST_ARGS)
 
-test-deployment: .venv/.stamp .venv-sam/.stamp ## Build and check what would be deployed, in every form (takes a minute or two)
+test-deployment: .venv/.stamp .venv-sam/.stamp .venv-checkov/.stamp ## Build and check what would be deployed, in every form (takes some minutes)
 	$(BIN)/pytest -m deployment $(PYTEST_ARGS)
 
 prove: .venv/.stamp .venv-schemathesis/.stamp ## Try to break the promise, for some minutes, and tell what held (docs/proof.md)
