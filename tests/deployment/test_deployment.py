@@ -2,14 +2,18 @@
 
 import copy
 import json
+import subprocess
 
 import pytest
 from openapi_spec_validator import OpenAPIV30SpecValidator
 
+from infra.template import AGENT_TEMPLATE, TEMPLATE, Template
+from tests.conftest import require
 from tests.deployment.stacks import (
     CORE,
     PRETENDED,
     REGION,
+    SAM,
     WAYS,
     check,
     deployed,
@@ -23,6 +27,23 @@ from tests.deployment.stacks import (
 pytestmark = pytest.mark.deployment
 
 MANY = pytest.mark.parametrize("way", CORE)
+
+
+class TestWhatIsSent:
+    """CloudFormation knows no merge keys: `sam build` writes template.yaml out; agent.yaml is sent as is."""
+
+    def test_says_the_same_without_merge_keys(self, tmp_path):
+        code = (
+            "import sys; from samcli.yamlhelper import yaml_dump, yaml_parse;"
+            "print(yaml_dump(yaml_parse(open(sys.argv[1], encoding='utf-8').read())))"
+        )
+        require(SAM.exists(), "CI", "the SAM CLI's environment is not there: make .venv-sam")
+        ran = subprocess.run([SAM, "-c", code, TEMPLATE], capture_output=True, text=True, check=True)
+        assert "<<" not in ran.stdout
+        (tmp_path / "built.yaml").write_text(ran.stdout)
+        assert Template(tmp_path / "built.yaml").raw == template().raw
+        assert "<<: " in TEMPLATE.read_text("utf-8")
+        assert "<<: " not in AGENT_TEMPLATE.read_text("utf-8")
 
 
 class TestEachWayToDeploy:
@@ -117,7 +138,7 @@ class TestSignIn:
         assert kept == {"Table", "UserPool", "FailedChanges"}
         assert {resources[name]["DeletionPolicy"] for name in kept} == {"RetainExceptOnCreate"}
 
-    def test_lets_strangers_in_only_where_asked(self):
+    def test_lets_anybody_sign_up_only_where_asked(self):
         (pool,) = made("as it comes", "AWS::Cognito::UserPool").values()
         assert pool["AdminCreateUserConfig"] == {"AllowAdminCreateUserOnly": True}
 
@@ -201,7 +222,7 @@ class TestOperations:
     def test_watch_errors_throttles_slowness_age_and_loss(self):
         alarms = made("as it comes", "AWS::CloudWatch::Alarm")
         watched = {(a["MetricName"], tuple(d["Value"] for d in a["Dimensions"])) for a in alarms.values()}
-        functions = [PRETENDED[f"{handler}Function"] for handler in ("Api", "Agent", "History")]
+        functions = [PRETENDED[f"{name}Function"] for name in ("Api", "Agent", "History")]
         assert watched == {
             *(("Errors", (function,)) for function in functions),
             *(("Throttles", (function,)) for function in functions),
@@ -226,7 +247,7 @@ class TestOperations:
         (source,) = made("as it comes", "AWS::Lambda::EventSourceMapping").values()
         assert source["MetricsConfig"] == {"Metrics": ["EventCount"]}
 
-    def test_limit_each_handler_where_asked(self):
+    def test_limit_each_function_where_asked(self):
         unlimited = made("as it comes", "AWS::Lambda::Function")
         assert not [f for f in unlimited.values() if "ReservedConcurrentExecutions" in f]
         limited = made("with everything", "AWS::Lambda::Function")
