@@ -252,7 +252,7 @@ def by_gateway(url: str, people: People, sign: Sign) -> Call:
         envelope = _envelope(f"{tool} through the Gateway", envelope, f"{status} {body[:500]!r}")
         if envelope.get("error", {}).get("code") == "missing_identity":
             raise Unexpected(
-                "the Gateway did not hand X-Thread-Id and X-User-Id on to the function; docs/operating.md "
+                "the Gateway did not hand X-Thread-Id and X-User-Id on to the function; docs/agents.md "
                 f"has an interceptor that does. The tool said: {envelope['error']['message']}"
             )
         return envelope
