@@ -41,6 +41,9 @@ PROTECTED = {
     "PUT /threads/{thread_id}/order",
     "GET /threads/{thread_id}/history",
     "POST /threads/{thread_id}/history/{revision}/undo",
+    "DELETE /threads/{thread_id}/suggestions",
+    "DELETE /threads/{thread_id}/suggestions/{id}",
+    "POST /threads/{thread_id}/suggestions/{id}/accept",
     "GET /threads/{thread_id}/session-state",
 }
 
@@ -425,11 +428,13 @@ BOTH = pytest.mark.parametrize("path", [TEMPLATE, AGENT_TEMPLATE], ids=lambda pa
 
 
 class TestTheInterceptor:
-    """The one that docs/operating.md shows, with an event as AWS documents it."""
+    """The one that docs/agents.md shows, with an event as AWS documents it."""
 
     @pytest.fixture
     def handler(self):
-        (code,) = re.findall(r"^```python\n(.*?)^```", OPERATING.read_text("utf-8"), re.DOTALL | re.MULTILINE)
+        text = (ROOT / "docs/agents.md").read_text("utf-8")
+        blocks = re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+        (code,) = (block for block in blocks if "transformedGatewayRequest" in block)
         module = {}
         exec(code, module)
         return module
