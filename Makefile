@@ -25,7 +25,7 @@ help: ## Show this list
 	@touch $@
 
 # What needs versions of its own: .venv-sam, .venv-checkov, .venv-schemathesis, .venv-peer, and for the examples
-# .venv-strands, .venv-langgraph.
+# .venv-strands, .venv-langgraph, for the comparison .venv-compare-*.
 .PRECIOUS: .venv-%/.stamp
 .venv-%: .venv-%/.stamp ;
 .venv-%/.stamp: requirements/%.txt
@@ -118,10 +118,14 @@ bench: .venv/.stamp ## Measure it, beside bare boto3 and a peer, and write docs/
 	@npm ci --silent --prefix tests/bench/tokens || echo "going on without the tokenizer" >&2
 	PYTHONPATH=functions:. $(BIN)/python -m tests.bench $(BENCH_ARGS)
 
-COMPARED := .venv-peer .venv-compare-langmem .venv-compare-mem0 .venv-compare-agno .venv-compare-anthropic
-compare: .venv/.stamp ## Ask it, and what one would pick instead, the same questions, and write docs/comparison.md (COMPARE_ARGS=--short: in seconds)
-	@$(MAKE) --no-print-directory $(if $(filter --short,$(COMPARE_ARGS)),.venv-peer,$(COMPARED))
-	$(if $(filter --short,$(COMPARE_ARGS)),,npm ci --prefix tests/compare/npm --no-audit --no-fund)
+COMPARED := compare-langmem compare-mem0 compare-agno compare-anthropic compare-letta
+compare: .venv/.stamp ## Put it beside what one could pick instead, and write docs/comparison.md (COMPARE_ARGS=--short only prints)
+	@$(MAKE) --no-print-directory .venv-peer
+ifeq ($(filter --short,$(COMPARE_ARGS)),)
+	@for name in $(COMPARED); do $(MAKE) --no-print-directory .venv-$$name || echo "going on without $$name" >&2; done
+	npm ci --silent --prefix tests/compare/npm
+	npm ci --silent --prefix tests/bench/tokens
+endif
 	PYTHONPATH=functions:. $(BIN)/python -m tests.compare $(COMPARE_ARGS)
 
 schemas: .venv/.stamp ## Write what is rendered from the code: tool schemas, OpenAPI, their copies in the template
@@ -139,3 +143,4 @@ lock: .venv/.stamp ## Remake the lock files (UPGRADE=--upgrade takes newer versi
 	$(LOCK) --output-file requirements/langgraph.txt requirements/langgraph.in
 	for name in langmem mem0 agno anthropic; do \
 		$(LOCK) --output-file requirements/compare-$$name.txt requirements/compare-$$name.in || exit; done
+	$(LOCK) --exclude-newer 2026-06-01 --output-file requirements/compare-letta.txt requirements/compare-letta.in

@@ -71,7 +71,7 @@ def measure() -> list[dict[str, Any]]:
                 answers[name].append(
                     json.dumps(call(tools, revision), ensure_ascii=False, separators=(",", ":"))
                 )
-    counted = iter(_tokens([text for texts in answers.values() for text in texts]))
+    counted = iter(tokens([text for texts in answers.values() for text in texts]))
     return [
         {
             "call": name,
@@ -97,7 +97,7 @@ def _thread(repo: PreferenceRepository, size: int) -> str:
     return thread_id
 
 
-def _tokens(texts: list[str]) -> list[int]:
+def tokens(texts: list[str]) -> list[int]:
     script = (
         "const {encode} = require('gpt-tokenizer/encoding/o200k_base');"
         "const texts = JSON.parse(require('fs').readFileSync(0, 'utf8'));"

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from tests.compare.controls import CONTROLS, CONVERSATIONS
+from tests.compare.controls import CONTROLS
 from tests.compare.not_run import NOT_RUN
 
 MARKS = {"holds": "yes", "partly": "partly", "breaks": "**no**", "absent": "–", "failed": "failed"}
@@ -12,16 +12,17 @@ HEAD = """# Comparison
 
 "Why not a JSON column, or the store of the framework that we have?" This page asks the same questions of this
 project and of what one would pick instead. `make compare` asks them again; `tests/compare/` has them, and an
-adapter of a few lines for each system, which uses its public API alone. Run on {when}, {machine}.
+adapter of a few lines for each system, which uses its public API alone.
 
 The short answer: if agents only note things down and find them again, take one of the others. If a user and
-an agent write the same list, and the user's word has to stand, look at the overview. A JSON column with a
-version keeps a lock as well as this project does; what surrounds the lock is then yours to build.
+an agent write the same list, and the user's word has to stand, look at the overview. Through a race, a JSON
+column with a version, Claude's memory tool and Letta's server keep a lock as well as this project does: the
+lock alone is no reason to choose it. What surrounds the lock is, and would be yours to build.
 """
 
 BETTER = """## Where the others are better
 
-From their documentation, and in the case of *search* from a run:
+By their documentation; what was tried or measured in this run says so.
 """
 
 OVERVIEW = """## Overview
@@ -35,18 +36,19 @@ COST = """## Cost
 
 The text that a model gets for a list of 50 rows, and for the change of one of them, in bytes and tokens
 (o200k_base). The conversation adds 10 rows, lists, updates 5 and removes 5: the calls of the system's API,
-median and longest time of {times}, and processor time of the caller and of the servers behind it. A
+median and longest time of so many, and processor time of the caller and of the servers behind it. A
 library in the caller's process saves what others pay for crossing to a server. "Kept" says where the data is
-after a write.
+after a write. Where the machine was busy with other work
+(see the versions), times say little, and processor times more.
 """
 
 
-def markdown(found: dict[str, Any]) -> str:
-    systems = found["systems"]
-    parts = [HEAD.format(**found), _better(systems), _overview(systems), _answers(systems)]
+def markdown(systems: list[dict[str, Any]], absent: list[str]) -> str:
+    """`systems` as tests/compare/__main__.py has them; `absent` says what was not installed."""
+    parts = [HEAD, _better(systems), _overview(systems), _answers(systems)]
     if any("conversation" in system for system in systems):
         parts.append(_cost(systems))
-    parts.append(_not_run(found["absent"]))
+    parts.append(_not_run(absent))
     return "\n".join(parts)
 
 
@@ -60,6 +62,18 @@ def _better(systems: list[dict[str, Any]]) -> str:
     for system in systems:
         for way in system["better"]:
             ways.setdefault(way, []).append(system["system"])
+    ours = next((system for system in systems if system["name"] == "ours"), {})
+    others = [system for system in systems if not system["name"].startswith("ours")]
+    ways["search across conversations (tried)"] = [
+        system["system"] for system in others if system["cells"]["search"]["mark"] == "holds"
+    ]
+    if "conversation" in ours:
+        for what, name in (("milliseconds", "less time"), ("own", "less processor time of the caller")):
+            ways[f"{name} for the same conversation than this project in process (measured)"] = [
+                system["system"]
+                for system in others
+                if system["conversation"][what] < ours["conversation"][what]
+            ]
     return BETTER + "\n" + table(["", "who"], [(way, ", ".join(who)) for way, who in ways.items()], "---")
 
 
@@ -71,9 +85,16 @@ def _overview(systems: list[dict[str, Any]]) -> str:
         )
         for name in CONTROLS
     ]
-    versions = [f"- {system['system']}: {system['versions']}" for system in systems]
+    versions = [f"- {s['system']}: {s['versions']} ({s['on']})" for s in systems]
     head = ["", *(system["system"] for system in systems)]
-    return OVERVIEW + "\n" + table(head, rows, ":---:") + "\nVersions:\n\n" + "\n".join(versions) + "\n"
+    return (
+        OVERVIEW
+        + "\n"
+        + table(head, rows, ":---:")
+        + "\nVersions, and when and where they were asked:\n\n"
+        + "\n".join(versions)
+        + "\n"
+    )
 
 
 def _answers(systems: list[dict[str, Any]]) -> str:
@@ -99,13 +120,14 @@ def _cost(systems: list[dict[str, Any]]) -> str:
                 *sizes,
                 talk["calls"],
                 "{} ({})".format(*talk["milliseconds"]),
+                talk["times"],
                 talk["own"],
                 "–" if talk["servers"] is None else talk["servers"],
                 system["kept"],
             )
         )
-    head = ["", "list of 50", "edit of 1", "calls", "ms", "own CPU, ms", "servers' CPU, ms", "kept"]
-    return COST.format(times=CONVERSATIONS) + "\n" + table(head, rows)
+    head = ["", "list of 50", "edit of 1", "calls", "ms", "of", "own CPU, ms", "servers' CPU, ms", "kept"]
+    return COST + "\n" + table(head, rows)
 
 
 def _not_run(absent: list[str]) -> str:

@@ -61,6 +61,8 @@ class System:
     """control → what else its cell has to say, whatever was found."""
     rounds = 200
     """How often the lock's interleaving is forced."""
+    conversations = 20
+    """How many are measured, after three that are not."""
 
     def __init__(self) -> None:
         self.calls = 0

@@ -10,6 +10,7 @@ SYSTEMS = {
     "langmem": ("langmem", "LangMem"),
     "mem0": ("mem0", "Mem0"),
     "agno": ("agno", "Agno"),
+    "letta": ("letta", "LettaServer"),
     "memory-tool": ("memory_tool", "MemoryTool"),
     "mcp-memory": ("mcp_memory", "McpMemory"),
 }
@@ -20,6 +21,7 @@ ENVIRONMENTS = {
     "langmem": ".venv-compare-langmem",
     "mem0": ".venv-compare-mem0",
     "agno": ".venv-compare-agno",
+    "letta": ".venv-compare-letta",
     "memory-tool": ".venv-compare-anthropic",
 }
 """What is not here runs in the project's own environment."""

@@ -1,6 +1,7 @@
 """The memory tool of Claude's API as its Python SDK runs it: a file for each list, a line for each row."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,10 @@ class MemoryTool(ToolStore):
         "a write without a read",
         "free text in files: nothing to model, and the model is trained to use it",
     )
+
+    notes: Mapping[str, str] = {
+        "lock": "inside its call, which reads the file and then writes it whole, nothing was forced"
+    }
 
     def start(self, folder: Path) -> None:
         self.tool = BetaLocalFilesystemMemoryTool(str(folder))

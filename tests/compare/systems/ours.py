@@ -9,7 +9,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -110,7 +110,7 @@ class InProcess(System):
         self.revision = envelope["revision"]
         items = envelope.get("items", [])
         done = {item.get("index", n) for n, item in enumerate(items, 1) if item["outcome"] in DONE}
-        return Answer(json.dumps(envelope, ensure_ascii=False), done)
+        return Answer(json.dumps(envelope, ensure_ascii=False, separators=(",", ":")), done)
 
     def add(self, thread: str, rows: list[Row]) -> Answer:
         return self.call(thread, "add_preferences", items=rows)
@@ -196,6 +196,7 @@ class OverHttp(InProcess):
     """The local stack: the same handlers behind HTTP, a JWT authorizer, and the event of a classic agent."""
 
     name = "this project (HTTP)"
+    rounds = 50
 
     def open(self) -> None:
         from tests.stack import start_stack, stop_stack
@@ -252,7 +253,7 @@ def engine_pid(endpoint: str) -> int:
     """The engine's process, by the port on its command line."""
     port = endpoint.rpartition(":")[2].encode()
     for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
+        with suppress(OSError):  # not a process, or one that has ended meanwhile
             words = (entry / "cmdline").read_bytes().split(b"\0")
             if b"dynoxide" in words[0] and port in words:
                 return int(entry.name)
