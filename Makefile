@@ -11,7 +11,7 @@ LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generat
 	--custom-compile-command "make lock" $(UPGRADE)
 
 .DEFAULT_GOAL := help
-.PHONY: help .venv local check check-panel test coverage test-deployment prove mutants validate audit lock schemas package build deploy deploy-agent destroy export \
+.PHONY: help .venv local check check-panel check-locks test coverage test-deployment prove mutants validate audit lock schemas package build deploy deploy-agent destroy export \
 	smoke bench compare \
 	build-ApiFunction build-AgentFunction build-HistoryFunction
 
@@ -144,3 +144,8 @@ lock: .venv/.stamp ## Remake the lock files (UPGRADE=--upgrade takes newer versi
 	for name in langmem mem0 agno anthropic; do \
 		$(LOCK) --output-file requirements/compare-$$name.txt requirements/compare-$$name.in || exit; done
 	$(LOCK) --exclude-newer 2026-06-01 --output-file requirements/compare-letta.txt requirements/compare-letta.in
+
+check-locks: .venv/.stamp ## Remake the lock files, and fail if one of them was not what `make lock` makes
+	@rm -rf build/locks && mkdir -p build && cp -R requirements build/locks
+	@$(MAKE) --no-print-directory lock
+	@diff -ru build/locks requirements || { echo "stale lock files: commit what \`make lock\` made" >&2; exit 1; }

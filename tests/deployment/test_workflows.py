@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -65,7 +66,30 @@ def test_commands_are_the_makefiles_own(name):
 def test_the_package_is_compiled_by_lambdas_own_python(name):
     runtime = re.search(r"Runtime: python(\S+)", (ROOT / "template.yaml").read_text())
     setups = [step for step in steps(name) if uses(step, "actions/setup-python")]
-    assert {step["with"]["python-version"] for step in setups} == {runtime[1]}
+    assert setups
+    for step in setups:
+        assert runtime[1] in step["with"]["python-version"].split()
+
+
+class TestAChange:
+    JOBS = WORKFLOWS["ci.yml"]["jobs"]
+
+    def test_is_tried_on_the_oldest_python_and_on_lambdas(self):
+        """Of several versions, the last one becomes `python3`, from which make builds its environment."""
+        project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+        runtime = re.search(r"Runtime: python(\S+)", (ROOT / "template.yaml").read_text())
+        oldest = project["requires-python"].removeprefix(">=")
+        assert self.JOBS["test"]["strategy"]["matrix"]["python"] == [oldest, runtime[1]]
+        (setup,) = (s for s in steps("ci.yml", "test") if uses(s, "actions/setup-python"))
+        assert setup["with"]["python-version"].splitlines()[-1] == "${{ matrix.python }}"
+        assert "bash .ci/run" in [step.get("run") for step in steps("ci.yml", "test")]
+
+    def test_comes_with_fresh_lock_files(self):
+        assert "make check-locks" in [step.get("run") for step in steps("ci.yml", "lock-files")]
+        remade = dry_run("make check-locks")
+        for lock in (ROOT / "requirements").glob("*.txt"):
+            name = re.sub("^compare-.*", "compare-$name", lock.stem)
+            assert f"--output-file requirements/{name}.txt" in remade
 
 
 class TestADeployment:
