@@ -11,7 +11,7 @@ LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generat
 	--custom-compile-command "make lock" $(UPGRADE)
 
 .DEFAULT_GOAL := help
-.PHONY: help .venv local check check-panel check-locks test coverage test-deployment prove mutants validate audit lock schemas package build deploy deploy-agent destroy export \
+.PHONY: help .venv local check check-panel check-locks second-engine test coverage test-deployment prove mutants validate audit lock schemas package build deploy deploy-agent destroy export \
 	smoke bench compare \
 	build-ApiFunction build-AgentFunction build-HistoryFunction
 
@@ -52,6 +52,12 @@ check-panel: tests/page/node_modules/.package-lock.json
 
 tests/page/node_modules/.package-lock.json: tests/page/package-lock.json
 	npm ci --prefix tests/page --no-audit --no-fund --ignore-scripts
+	@touch $@
+
+# Tests on a second DynamoDB engine are skipped without it. Only for Linux on x64.
+second-engine: tests/engines/node_modules/.package-lock.json
+tests/engines/node_modules/.package-lock.json: tests/engines/package-lock.json
+	npm ci --prefix tests/engines --no-audit --no-fund
 	@touch $@
 
 test: check ## Everything in check, then the tests

@@ -92,6 +92,16 @@ class TestAChange:
             assert f"--output-file requirements/{name}.txt" in remade
 
 
+def test_the_proof_is_run_every_night_on_both_engines():
+    workflow = WORKFLOWS["prove.yml"]
+    assert workflow[True]["schedule"]  # YAML 1.1 reads the key `on` as true
+    assert [step["run"] for step in steps("prove.yml") if "run" in step] == [
+        "make second-engine",
+        "make prove",
+    ]
+    assert workflow["jobs"]["prove"]["env"] == {"REQUIRE_ENGINE": "1"}
+
+
 class TestADeployment:
     JOBS = WORKFLOWS["deploy.yml"]["jobs"]
 
