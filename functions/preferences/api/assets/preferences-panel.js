@@ -14,16 +14,18 @@
  * Methods: `refresh()`, for a host that knows that the agent has just answered; `focus()`, to the field for a
  * new preference.
  * Events, both bubbling out of shadow trees:
- *   `preferences-changed` {threadId, revision, preferences} with each newer list, the first one included;
+ *   `preferences-changed` {threadId, revision, preferences, suggestions} with each newer list, the first one
+ *   included; `suggestions` is how many of the agent's wait for the user;
  *   `preferences-error` {doing, code, status, message} with whatever failed. A host that asks for a new
  *   sign-in itself, at the code `unauthorized`, calls preventDefault(): then the panel says nothing of it.
  * Style: the custom properties of preferences-style.js, ::part(), and the page's own color-scheme.
  */
 import { h, set, say, arrange, refreshTimes } from "./dom.js";
 import { PreferencesClient } from "./preferences-client.js";
-import { PreferencesStore } from "./preferences-store.js";
+import { PreferencesStore, has } from "./preferences-store.js";
 import { DraftForm, Message, KINDS } from "./preferences-forms.js";
 import { RowView } from "./preferences-row.js";
+import { SuggestionView } from "./preferences-suggestions.js";
 import { HistoryView } from "./preferences-history.js";
 import { drag } from "./preferences-drag.js";
 import { Drafts } from "./preferences-drafts.js";
@@ -33,6 +35,7 @@ const LOCK_EDITS = "preferences-panel.lock-edits";
 const TICK = 15_000; // how often "3 minutes ago" is looked at
 const GATHER = 800; // announcements within this time become one
 const PATIENCE = 1_500; // how long a host may take to say what the panel needs
+const NO_NEWS = { added: 0, changed: 0, removed: 0, suggested: 0 };
 const NEWS_FOR = 45_000; // how long the last news stays in the heading
 
 export class PreferencesPanel extends HTMLElement {
@@ -47,6 +50,7 @@ export class PreferencesPanel extends HTMLElement {
   #missing = ""; // what the host has not set
   #missingTimer = 0;
   #rows = new Map(); // row id → RowView
+  #suggestions = new Map(); // suggestion id → SuggestionView
   #token = null;
   #connected = null; // the AbortController of what lives while the element is in a page
   #starting = false;
@@ -54,10 +58,11 @@ export class PreferencesPanel extends HTMLElement {
   #matter = ""; // what the notice is about: "lock" or "order"
   #saying = [];
   #sayTimer = 0;
-  #news = { added: 0, changed: 0, removed: 0 };
+  #news = { ...NO_NEWS };
   #newsUntil = 0;
   // the parts of the page that change
   #composer; #unsent; #history; #count; #trouble; #notice; #lockEdits; #lockAll; #unlockAll; #empty; #live; #newsLine;
+  #waiting; #waitingCount; #dismissAll; #suggested;
   #listTab; #historyTab; #listPage; #historyPage;
   #sections = {};
 
@@ -86,6 +91,8 @@ export class PreferencesPanel extends HTMLElement {
       leave: (view) => isHere() && this.#leave(view),
       keep: (id, edit) => drafts.keepEdit(id, edit),
       superseded: (matter) => this.#superseded(matter),
+      write: (id, draft) => this.#rows.get(id)?.write(draft),
+      removeAsSuggested: (suggestion) => this.#rows.get(suggestion.preference_id)?.removeAsSuggested(suggestion),
     };
   }
 
@@ -234,10 +241,11 @@ export class PreferencesPanel extends HTMLElement {
   /** Takes what was read of the conversation off the page. */
   #clear() {
     this.#rows.clear();
+    this.#suggestions.clear();
     this.#notice.clear();
     clearTimeout(this.#sayTimer);
     this.#saying = [];
-    this.#news = { added: 0, changed: 0, removed: 0 };
+    this.#news = { ...NO_NEWS };
     say(this.#newsLine, "");
     this.#history.forget();
     this.#render();
@@ -294,6 +302,12 @@ export class PreferencesPanel extends HTMLElement {
     this.#lockAll = h("button", { type: "button", class: "plain", part: "button", onclick: () => this.#pressAll(true) }, "Lock all");
     this.#unlockAll = h("button", { type: "button", class: "plain", part: "button", onclick: () => this.#pressAll(false) }, "Unlock all");
     this.#empty = h("p", { class: "empty", hidden: true });
+    this.#waitingCount = h("button", { type: "button", class: "plain", part: "button", onclick: () => this.#goToSuggestions() });
+    this.#dismissAll = h("button", { type: "button", class: "plain", part: "button", "aria-label": "Dismiss all suggestions", onclick: () => this.#dismissSuggestions() }, "Dismiss all");
+    this.#waiting = h("p", { class: "waiting", part: "suggestions", hidden: true }, this.#waitingCount, this.#dismissAll);
+    const suggestedList = h("ol", { class: "rows", role: "list", "aria-labelledby": "suggested-title" });
+    const suggestedTitle = h("h3", { id: "suggested-title" }, "Suggested by the agent");
+    this.#suggested = { list: suggestedList, element: h("section", { class: "section", part: "section", "data-kind": "suggested", hidden: true }, suggestedTitle, suggestedList) };
     for (const kind of Object.keys(KINDS)) this.#sections[kind] = section(kind);
     this.#live = h("p", { class: "unseen", role: "status", "aria-live": "polite" });
     this.#listTab = this.#tab("list", "List");
@@ -303,7 +317,7 @@ export class PreferencesPanel extends HTMLElement {
       h("div", { class: "toolbar", part: "toolbar" },
         h("label", { class: "choice" }, this.#lockEdits, "Lock what I write"),
         h("span", { class: "all" }, this.#lockAll, this.#unlockAll)),
-      this.#empty, this.#sections.hard.element, this.#sections.soft.element,
+      this.#empty, this.#sections.hard.element, this.#sections.soft.element, this.#suggested.element,
       h("section", { class: "composer", part: "composer" }, h("h3", {}, "Add a preference"), this.#unsent, this.#composer.element),
     );
     this.#historyPage = h("div", { class: "page", id: "history", role: "tabpanel", "aria-labelledby": "history-tab", hidden: true }, this.#history.element);
@@ -313,7 +327,8 @@ export class PreferencesPanel extends HTMLElement {
         h("header", { class: "head", part: "header" },
           h("h2", {}, "Preferences"),
           h("div", { class: "tabs", role: "tablist", "aria-label": "View" }, this.#listTab, this.#historyTab),
-          h("p", { class: "count", part: "status" }, this.#count, this.#newsLine)),
+          h("p", { class: "count", part: "status" }, this.#count, this.#newsLine),
+          this.#waiting),
         this.#trouble, this.#notice.element, this.#listPage, this.#historyPage, this.#live,
         h("p", { id: "move-help", hidden: true }, "Arrow up and arrow down move it; pressing shows buttons.")),
     );
@@ -370,7 +385,60 @@ export class PreferencesPanel extends HTMLElement {
       else this.#drop(id, view);
     }
     this.#arrange(this.#withLingering(rows.map((row) => this.#rows.get(row.id))));
+    this.#drawSuggestions(rows);
     this.#drawStatus(rows);
+  }
+
+  /** Each at its row; additions in a section of their own. */
+  #drawSuggestions(rows) {
+    const waiting = this.#store?.suggestions ?? [];
+    const ids = new Set(waiting.map(({ id }) => id));
+    for (const each of waiting) {
+      if (!this.#suggestions.has(each.id)) this.#suggestions.set(each.id, new SuggestionView(each, this.#rowsAsk));
+      this.#suggestions.get(each.id).show(each.pending !== null);
+    }
+    for (const [id, view] of this.#suggestions) if (!ids.has(id) && !view.lingers) this.#dropSuggestion(id, view, rows);
+    const views = [...this.#suggestions.values()];
+    for (const [id, { suggested }] of this.#rows) {
+      arrange(suggested, views.filter(({ suggestion }) => suggestion.preference_id === id).map(({ element }) => element));
+    }
+    const additions = views.filter(({ suggestion }) => suggestion.action === "add").map(({ element }) => element);
+    arrange(this.#suggested.list, additions);
+    this.#suggested.element.hidden = additions.length === 0;
+    this.#waiting.hidden = ids.size === 0;
+    this.#dismissAll.hidden = ids.size < 2;
+    say(this.#waitingCount, ids.size === 1 ? "1 suggestion" : `${ids.size} suggestions`);
+  }
+
+  /** Focus that was in it goes to its row; of an addition, to the new row, or to what comes next. */
+  #dropSuggestion(id, view, rows) {
+    const { preference_id: target, after } = view.suggestion;
+    const held = view.element.contains(this.shadowRoot.activeElement);
+    this.#suggestions.delete(id);
+    if (!held) return;
+    const row = this.#rows.get(target ?? rows.find((each) => has(each, after))?.id);
+    const next = [...this.#suggestions.values()].find(({ suggestion }) => suggestion.action === "add");
+    if (row?.face === "reading") row.editButton.focus();
+    else if (next) next.focus();
+    else this.#composer.title.focus();
+  }
+
+  #goToSuggestions() {
+    this.#open("list");
+    const first = this.shadowRoot.querySelector(".suggestion");
+    [...this.#suggestions.values()].find(({ element }) => element === first)?.focus();
+  }
+
+  async #dismissSuggestions() {
+    const focused = this.shadowRoot.activeElement;
+    this.#notice.clear();
+    try {
+      await this.#store.dismissAll();
+      if (focused === this.#dismissAll) this.#composer.title.focus(); // it is gone with them
+      this.#announce("All suggestions are dismissed.");
+    } catch (error) {
+      this.#tellFailure(error, "Not dismissed", () => this.#dismissSuggestions(), "suggestions");
+    }
   }
 
   #arrange(views) {
@@ -591,7 +659,7 @@ export class PreferencesPanel extends HTMLElement {
   // -- what the list did ---------------------------------------------------------------------------------
 
   #onList(threadId, { before, after, operation }) {
-    const detail = { threadId, revision: after.revision, preferences: after.preferences };
+    const detail = { threadId, revision: after.revision, preferences: after.preferences, suggestions: after.suggestions.length };
     this.dispatchEvent(new CustomEvent("preferences-changed", { detail, bubbles: true, composed: true }));
     this.#history.refresh();
     if (!before) return;
@@ -602,6 +670,8 @@ export class PreferencesPanel extends HTMLElement {
       if (row.updated_by !== "agent" || old?.revision === row.revision) continue;
       this.#news[old ? "changed" : "added"]++;
     }
+    const waited = new Set(before.suggestions.map(({ id }) => id));
+    this.#news.suggested += after.suggestions.filter(({ id }) => !waited.has(id)).length;
     // Who removed a row is in the history only; what the person just did here is no news
     known.delete(operation?.removes);
     if (!operation?.undoes) this.#news.removed += known.size;
@@ -651,7 +721,7 @@ export class PreferencesPanel extends HTMLElement {
         this.#newsUntil = Date.now() + NEWS_FOR;
       }
       this.#saying = [];
-      this.#news = { added: 0, changed: 0, removed: 0 };
+      this.#news = { ...NO_NEWS };
       if (!text) return;
       // The same words twice in a row are still two announcements
       say(this.#live, this.#live.textContent === text ? `${text}\u00a0` : text);
@@ -679,9 +749,10 @@ function amount(count) {
   return count === 1 ? "1 preference" : `${count} preferences`;
 }
 
-function newsOf({ added, changed, removed }) {
+function newsOf({ added, changed, removed, suggested }) {
   const agent = [added && `${amount(added)} added`, changed && `${amount(changed)} changed`].filter(Boolean);
-  return [agent.length && `By the agent: ${agent.join(", ")}.`, removed && `${amount(removed)} removed.`].filter(Boolean);
+  return [agent.length && `By the agent: ${agent.join(", ")}.`, removed && `${amount(removed)} removed.`,
+    suggested && `The agent suggests ${suggested === 1 ? "a change" : `${suggested} changes`}.`].filter(Boolean);
 }
 
 // A browser may refuse storage altogether: then the choice lasts as long as the page

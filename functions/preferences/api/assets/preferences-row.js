@@ -13,7 +13,9 @@ import { has } from "./preferences-store.js";
  *   announce: (text: string) => void, failed: (error: Error, doing: string) => boolean, render: () => void,
  *   keep: (id: string, edit: {base: any, draft: import("./preferences-client.js").Draft}|null) => void,
  *   step: (id: string, by: number) => void, grab: (event: PointerEvent, row: RowView) => void,
- *   leave: (row: RowView) => void, superseded: (matter: string) => void}} Panel
+ *   leave: (row: RowView) => void, superseded: (matter: string) => void,
+ *   write: (id: string, draft: import("./preferences-client.js").Draft|null) => void,
+ *   removeAsSuggested: (suggestion: import("./preferences-client.js").Suggestion) => void}} Panel
  */
 
 /** The history is written a moment after the change: how often, and after how many milliseconds, to look for one. */
@@ -88,7 +90,8 @@ export class RowView {
       h("div", { class: "actions" }, this.lockButton, this.editButton, this.removeButton),
       this.moves, this.message.element,
     );
-    this.element = h("li", { class: "row", part: "row" }, this.reading);
+    this.suggested = h("div", { class: "row-suggestions" }); // what the agent suggests for it, filled by the panel
+    this.element = h("li", { class: "row", part: "row" }, this.reading, this.suggested);
   }
 
   #button(name, onclick, ...drawing) {
@@ -145,7 +148,7 @@ export class RowView {
 
   #faces() {
     set(this.element, "data-face", this.face);
-    this.reading.hidden = this.face !== "reading";
+    this.reading.hidden = this.suggested.hidden = this.face !== "reading";
     if (this.writing) this.writing.hidden = this.face !== "writing";
     if (this.strip) this.strip.hidden = this.face !== "removed";
   }
@@ -196,11 +199,12 @@ export class RowView {
     this.#open(base, draft);
   }
 
-  /** Opens the edit in place. */
-  write() {
+  /** Opens the edit in place. @param {import("./preferences-client.js").Draft|null} [draft] what to begin with */
+  write(draft = null) {
     const base = this.panel.store().stored(this.id) ?? this.row;
-    this.#open(base, base);
+    this.#open(base, draft ?? base);
     this.form.title.focus();
+    if (draft) this.#keep();
   }
 
   #open(base, draft) {
@@ -364,7 +368,13 @@ export class RowView {
     this.removeButton.focus();
   }
 
-  async #remove(revision) {
+  /** Removes it as the agent suggests. @param {import("./preferences-client.js").Suggestion} suggestion */
+  removeAsSuggested(suggestion) {
+    this.#remove(this.row.revision, suggestion);
+  }
+
+  /** @param {number} revision that the person was looking at @param {import("./preferences-client.js").Suggestion} [suggestion] */
+  async #remove(revision, suggestion) {
     if (!this.strip) this.#buildStrip();
     const held = this.element.contains(this.element.getRootNode().activeElement);
     this.message.clear();
@@ -375,17 +385,18 @@ export class RowView {
     this.#faces();
     if (held) this.undoButton.focus();
     try {
-      const list = await this.panel.store().remove(this.id, revision);
+      const store = this.panel.store();
+      const list = await (suggestion ? store.accept(suggestion) : store.remove(this.id, revision));
       this.removal = list.revision;
       this.#sayRemoved("Removed");
       this.panel.announce(`Removed ${this.row.title}.`);
     } catch (error) {
-      if (error.code === "not_found") return this.#sayGone("Already removed:");
+      if (error.code === "not_found" && !this.panel.store().stored(this.id)) return this.#sayGone("Already removed:");
       const isTold = this.panel.failed(error, "Not removed");
       this.#turn("reading", this.removeButton);
       const { current } = error.problem;
       if (current) this.message.show("Not removed: it was changed just before.", [["Remove it all the same", () => this.#remove(current.revision)]]);
-      else if (!isTold) this.message.show(`Not removed: ${error.message}.`, [["Try again", () => this.#remove(revision)]]);
+      else if (!isTold) this.message.show(`Not removed: ${error.message}.`, [["Try again", () => this.#remove(revision, suggestion)]]);
       error.arrived?.then(() => this.#confirmRemoval());
       this.panel.render();
     }

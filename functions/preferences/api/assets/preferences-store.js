@@ -205,6 +205,7 @@ export class PreferencesStore extends EventTarget {
     return this.#enqueue({
       suggestion: suggestion.id,
       removes: removes ? suggestion.preference_id ?? undefined : undefined,
+      show: (rows) => (removes ? rows.filter((row) => row.id !== suggestion.preference_id) : rows),
       send: () => this.#client.accept(suggestion.id),
       holds: (list) => isAccepted(list, suggestion),
     });

@@ -168,6 +168,19 @@ textarea.field { font-size: .875em; }
 .theirs { justify-self: stretch; padding: 8px 12px; border-inline-start: 3px solid var(--_agent); background: color-mix(in oklab, var(--_agent) 7%, var(--_paper)); border-radius: 3px 8px 8px 3px; }
 .conflict .plain { margin-inline-start: -8px; }
 
+/* -- what the agent suggests -- */
+.waiting { flex-basis: 100%; display: flex; flex-wrap: wrap; gap: 2px 10px; margin-inline: -8px; }
+.row-suggestions:empty { display: none; }
+.suggestion-group { display: grid; gap: 3px; padding: 10px 12px 6px; margin-block: 6px 4px; border-inline-start: 3px solid var(--_agent); border-radius: 4px; background: var(--_wash); overflow-wrap: anywhere; }
+.suggestion-group:focus-visible { outline: 2px solid var(--_accent); outline-offset: 1px; }
+.suggestion-lead { font-size: .8125em; color: var(--_agent); font-weight: 600; }
+.suggestion .arrow { margin-inline-end: 4px; }
+.suggestion ins, .suggestion[data-action="add"] .suggested { font-weight: 600; }
+.suggestion .reason { margin-inline-start: 0; }
+.suggestion .meta { grid-area: auto; margin: 0; }
+.suggestion-ways { display: flex; flex-wrap: wrap; gap: 2px 6px; margin-inline-start: -8px; }
+.suggestion .draft { margin-block: 6px; }
+
 /* -- history -- */
 .history { margin-block-start: 6px; }
 .entry { display: grid; grid-template-columns: 1fr auto; gap: 3px 12px; align-items: start; padding-block: 12px; border-block-end: 1px solid var(--_line); }
