@@ -9,7 +9,8 @@
  *   after: Draft|null, reasoning: string|null, agent: string|null, at: string}} Suggestion
  * @typedef {{outcome: "recorded"|"duplicate", id: string, position: number}} Outcome
  * @typedef {{thread_id: string, revision: number, preferences: Row[], suggestions: Suggestion[],
- *   outcomes?: Outcome[]}} List
+ *   outcomes?: Outcome[], inferred?: boolean}} List `inferred`: what was asked for shows in it, and which of the
+ *   revisions brought it is not known
  * @typedef {Partial<Draft> & {locked?: boolean}} Values
  * @typedef {{revision: number, actor: "agent"|"user", action: string, reasoning: string|null, at: string,
  *   summary: string, changes: Array<{id: string, title: string, before: Values|null, after: Values|null}>}} Entry

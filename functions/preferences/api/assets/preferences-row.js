@@ -387,8 +387,8 @@ export class RowView {
     try {
       const store = this.panel.store();
       const list = await (suggestion ? store.accept(suggestion) : store.remove(this.id, revision));
-      this.removal = list.revision;
-      this.#sayRemoved("Removed");
+      this.removal = list.inferred ? 0 : list.revision;
+      this.#sayGone("Removed");
       this.panel.announce(`Removed ${this.row.title}.`);
     } catch (error) {
       if (error.code === "not_found" && !this.panel.store().stored(this.id)) return this.#sayGone("Already removed:");
@@ -432,7 +432,7 @@ export class RowView {
     this.stripMessage.clear();
   }
 
-  /** It is gone, by a change whose revision only the history knows. */
+  /** It is gone: if it is not known by which change, the history tells. */
   #sayGone(words) {
     this.#sayRemoved(words);
     set(this.undoButton, "aria-disabled", null);

@@ -283,7 +283,10 @@ export class PreferencesStore extends EventTarget {
       refusal = asRefusal(error);
       // Where a change was not made, or may not have been, the service shows the list as it now is
       list = readList(refusal.problem);
-      if (list && operation.holds(list)) refusal = null; // it had arrived
+      if (list && operation.holds(list)) { // it had arrived
+        refusal = null;
+        list.inferred = true;
+      }
     }
     // In one go, so that no one sees the list without both the pending row and the stored one, or with both
     this.#operations.shift();
