@@ -79,7 +79,7 @@ class TestEntries:
         assert kept[1]["rows"] == []
         assert kept[2]["rows"][0] == {
             "id": quiet,
-            "after": {"title": "Quiet", "subtitle": "", "kind": "soft", "locked": False, "rank": 200},
+            "after": {"title": "Quiet", "subtitle": None, "kind": "soft", "locked": False, "rank": 200},
         }
         assert kept[3]["rows"] == [
             {"id": budget, "title": "Budget", "before": {"locked": False}, "after": {"locked": True}}

@@ -66,6 +66,9 @@ def _edits(row: RowChange) -> Iterator[str]:
         it = "it"
     if "rank" in after:
         yield f"moved {it}"
+        it = "it"
+    if after.keys() - {"title", "subtitle", "kind", "locked", "rank"}:
+        yield f"changed {it}"
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -3,8 +3,8 @@
 pk = THREAD#<thread_id>, sk = CHANGE#<revision, 10 digits>
 user          S   whose list it was; not `owner`, which is the key of an index
 id, actor, who, action, reasoning, at      of the write, as in the thread's last_change
-rows          L   of M: id; before and after, M of the attributes that differ (subtitle "": none);
-                  title, where neither holds it
+rows          L   of M: id; before and after, M of the attributes that differ (NULL: none; version 1.0.0 wrote
+                  a subtitle of "" for it); title, where neither holds it
 expires_at    N   epoch seconds, the table's TTL attribute
 
 An entry belongs to one generation of its thread: the revisions from its registration or restoration to its
@@ -245,10 +245,9 @@ def _entry(item: Item) -> Entry:
 
 
 def _row_fields(row: RowChange) -> dict[str, object]:
+    sides = {"before": row.before, "after": row.after}
     fields: dict[str, object] = {"id": row.id}
-    for name, attributes in (("before", row.before), ("after", row.after)):
-        if attributes is not None:
-            fields[name] = {n: "" if value is None else value for n, value in attributes.items()}
+    fields |= {name: attributes for name, attributes in sides.items() if attributes is not None}
     if "title" not in (row.after or row.before or {}):
         fields["title"] = row.title
     return fields

@@ -31,7 +31,9 @@ def key(thread_id: str) -> dict[str, dict[str, str]]:
 
 
 def typed(value: object) -> dict[str, Any]:
-    """A value in DynamoDB's form. There are texts, whole numbers, booleans, maps, lists: nothing else."""
+    """A value in DynamoDB's form: of a text, a whole number, a boolean, a map, a list, or None."""
+    if value is None:
+        return {"NULL": True}
     if isinstance(value, bool):
         return {"BOOL": value}
     if isinstance(value, str):
@@ -50,6 +52,8 @@ def plain(attribute: Mapping[str, Any]) -> Any:
     [(kind, value)] = attribute.items()
     if kind == "N":
         return int(value)
+    if kind == "NULL":
+        return None
     if kind == "M":
         return {name: plain(inner) for name, inner in value.items()}
     if kind == "L":

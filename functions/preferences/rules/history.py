@@ -148,5 +148,7 @@ def _difference(row: Preference, name: str) -> str:
             return f"was made {row.kind} since"
         case "locked":
             return "was locked since" if row.locked else "was unlocked since"
-        case _:
+        case "rank":
             return "was moved since"
+        case _:
+            return f"has another {name} since"
