@@ -6,6 +6,7 @@ import json
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, unquote
 
@@ -31,6 +32,12 @@ _TEXT = ("text/", "application/json", "application/javascript", "application/xml
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
+def _agent_console(_: Request) -> Response:
+    """The console in which a person plays the agent, for the page. It is in no deployment."""
+    text = Path(__file__).with_name("agent-console.js").read_text("utf-8")
+    return Response(text, headers={"Cache-Control": "no-store"}, media_type="text/javascript")
+
+
 def make_app(
     template: Template,
     handlers: Mapping[str, Handler],
@@ -53,6 +60,7 @@ def make_app(
     if agent is not None:
         function, handler = functions[agent], handlers[agent]
         routes.append(LocalRoute(AGENT_PATH, _agent_endpoint(function, handler), methods=["POST"]))
+        routes.append(LocalRoute("/local/agent-console.js", _agent_console))
         routes.append(ToolGateway(read_target(), function, handler).route)
         routes += LocalAws(function, handler).routes
     router = Router(routes, redirect_slashes=False, default=api)

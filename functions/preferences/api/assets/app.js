@@ -51,7 +51,7 @@ async function enter() {
 }
 
 async function openConsole() {
-  const { AgentConsole } = await import("./agent-console.js");
+  const { AgentConsole } = await import("/local/agent-console.js");
   agentConsole = new AgentConsole({
     path: settings.agent_console,
     identity: () => ({ thread_id: panel.getAttribute("thread-id"), user_id: person()?.sub ?? "" }),

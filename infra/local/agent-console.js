@@ -2,7 +2,7 @@
  * The agent's part, played by hand; in the local stack only. Sends the event that Bedrock would send to the
  * tools' function, and shows what the model would get back.
  */
-import { h, say, set } from "./dom.js";
+import { h, say, set } from "/assets/dom.js";
 
 const WHY = {
   add_preferences: "The user told me how they like to travel, so I keep it.",
