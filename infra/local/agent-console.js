@@ -2,7 +2,9 @@
  * The agent's part, played by hand; in the local stack only. Sends the event that Bedrock would send to the
  * tools' function, and shows what the model would get back.
  */
-import { h, say, set } from "/assets/dom.js";
+
+/** @type {any} */
+let h, say, set; // of the page's own dom.js, which the page loads under the version of its release
 
 const WHY = {
   add_preferences: "The user told me how they like to travel, so I keep it.",
@@ -33,9 +35,10 @@ export class AgentConsole {
   #revision = null;
 
   /**
-   * @param {{path: string, identity: () => {thread_id: string, user_id: string}, answered: () => void}} options
+   * @param {{dom: any, path: string, identity: () => {thread_id: string, user_id: string}, answered: () => void}} options
    */
-  constructor({ path, identity, answered }) {
+  constructor({ dom, path, identity, answered }) {
+    ({ h, say, set } = dom);
     this.path = path;
     this.identity = identity;
     this.answered = answered;

@@ -53,6 +53,7 @@ async function enter() {
 async function openConsole() {
   const { AgentConsole } = await import("/local/agent-console.js");
   agentConsole = new AgentConsole({
+    dom: { h, say, set },
     path: settings.agent_console,
     identity: () => ({ thread_id: panel.getAttribute("thread-id"), user_id: person()?.sub ?? "" }),
     answered: () => panel.refresh(),
