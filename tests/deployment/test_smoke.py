@@ -34,9 +34,9 @@ def call(request, site):
 
 class TestTheStory:
     def test_holds_on_a_good_stack_and_leaves_nothing(self, site, call):
-        reported = story(site, call)
-        reported.run()
-        assert reported.reported == [
+        tried = story(site, call)
+        tried.run()
+        assert tried.done == [
             "the API answers, and asks strangers for a token",
             "a thread is registered",
             "the agent records two preferences",
@@ -49,10 +49,10 @@ class TestTheStory:
         assert site.user("GET", "/threads").json["threads"] == []
 
     def test_goes_on_without_the_agent_where_nobody_can_call_it(self, site):
-        reported = story(site, None)
-        reported.run()
-        assert "the user removes it" in reported.reported
-        assert not [step for step in reported.reported if "agent" in step]
+        tried = story(site, None)
+        tried.run()
+        assert "the user removes it" in tried.done
+        assert not [step for step in tried.done if "agent" in step]
 
     def test_fails_where_the_lock_does_not_hold(self, site):
         people = smoke.People(site.origin, site.token())
