@@ -47,6 +47,7 @@ check: .venv/.stamp ## Lint, formats, types, imports, templates, and the panel's
 
 # Also holds them to the browsers of the last three years.
 check-panel: tests/page/node_modules/.package-lock.json
+	tests/page/node_modules/.bin/tsc --project tests/page
 	tests/page/node_modules/.bin/eslint --config tests/page/eslint.config.js functions/preferences/api/assets infra/local 'tests/page/*.js'
 	node tests/page/browsers.js
 

@@ -59,6 +59,10 @@ class Panel:
         """The row of that title, whichever face it shows, by the button that names it."""
         return self.root.locator(f'.row:has(.edit[aria-label="Edit {title}"])')
 
+    def menu(self, name: str) -> None:
+        self.button("More").click()
+        self.button(name).click()
+
     def titles(self, section: str | None = None) -> list[str]:
         scope = self.root.locator(f'.section[data-kind="{section}"]') if section else self.root
         return scope.locator(".row[data-face=reading] .title").all_inner_texts()
@@ -310,7 +314,8 @@ def fits(panel: Panel) -> None:
           const isOver = ({ left, right }) => left < frame.left - 0.5 || right > frame.right + 0.5;
           const meet = (one, other) => one.left < other.right - 0.5 && other.left < one.right - 0.5
             && one.top < other.bottom - 0.5 && other.top < one.bottom - 0.5;
-          const buttons = all("button");
+          // The fields for a new one stand over a long list, which scrolls below them
+          const buttons = all("button").filter((each) => !each.closest("[data-long] .composer"));
           const others = [...buttons, ...all(".title, .subtitle, .meta span, .summary, .reason")];
           const over = all("p, span, button, input, textarea, h2, h3").filter((each) => isOver(box(each)));
           const crossed = buttons.filter((each) => others.some((other) =>

@@ -3,9 +3,18 @@
  * tools' function, and shows what the model would get back.
  */
 
+// Of the page's own dom.js, which the page loads under the version of its release.
 /** @type {any} */
-let h, say, set; // of the page's own dom.js, which the page loads under the version of its release
+let h;
+/** @type {any} */
+let say;
+/** @type {any} */
+let set;
 
+/** @typedef {"add_preferences"|"list_preferences"|"update_preferences"|"remove_preferences"} Tool */
+/** @typedef {[tool: Tool, words: string, value: object[]|number[]|null]} Example */
+
+/** @type {Record<Tool, string>} */
 const WHY = {
   add_preferences: "The user told me how they like to travel, so I keep it.",
   list_preferences: "I look at what I already know before I answer.",
@@ -14,6 +23,7 @@ const WHY = {
 };
 
 /** Ready examples: tool, its own argument, and the words on the button. */
+/** @type {Example[]} */
 const EXAMPLES = [
   ["add_preferences", "Three wishes for a journey", [
     { title: "Budget under 900", subtitle: "For the whole stay, in euros", kind: "hard" },
@@ -27,12 +37,18 @@ const EXAMPLES = [
   ["remove_preferences", "Drop #1 and #2", [1, 2]],
 ];
 
+/** @type {Record<Tool, string|null>} */
 const ARGUMENT = { add_preferences: "items", update_preferences: "updates", remove_preferences: "indices", list_preferences: null };
 const KEPT = 12; // answers on the page
 
 export class AgentConsole {
+  /** @type {Tool} */
   #tool = "add_preferences";
+  /** @type {number|null} */
   #revision = null;
+  /** @type {Record<string, {done: boolean, element: HTMLElement}>} */
+  steps = {};
+  busy = false;
 
   /**
    * @param {{dom: any, path: string, identity: () => {thread_id: string, user_id: string}, answered: () => void}} options
@@ -42,7 +58,7 @@ export class AgentConsole {
     this.path = path;
     this.identity = identity;
     this.answered = answered;
-    this.tools = Object.keys(ARGUMENT).map((tool) => this.#toolChoice(tool));
+    this.tools = /** @type {Tool[]} */ (Object.keys(ARGUMENT)).map((tool) => this.#toolChoice(tool));
     this.examples = h("div", { class: "examples" });
     this.argumentName = h("label", { for: "console-argument" });
     this.argument = h("textarea", { id: "console-argument", rows: 4, spellcheck: "false" });
@@ -91,7 +107,9 @@ export class AgentConsole {
   // -- the tour: the lock, seen to hold -------------------------------------------------------------------
 
   #tour() {
+    /** @param {Array<Node|string>} words */
     const step = (words) => ({ done: false, element: h("li", {}, ...words) });
+    /** @param {string} label @param {Example} example */
     const go = (label, example) => h("button", { type: "button", class: "plain", onclick: () => this.#run(example) }, label);
     this.steps = {
       added: step([go("Let the agent add three", EXAMPLES[0]), " wishes."]),
@@ -103,6 +121,7 @@ export class AgentConsole {
     return h("ol", { class: "tour", "aria-label": "The lock in a minute" }, ...Object.values(this.steps).map((each) => each.element));
   }
 
+  /** @param {string} name */
   #done(name) {
     this.steps[name].done = true;
     set(this.steps[name].element, "data-done", true);
@@ -115,6 +134,7 @@ export class AgentConsole {
     }
   }
 
+  /** @param {Example} example */
   #run(example) {
     this.#choose(example[0]);
     this.#fill(...example);
@@ -123,16 +143,19 @@ export class AgentConsole {
 
   // -- the form ------------------------------------------------------------------------------------------
 
+  /** @param {Tool} tool */
   #toolChoice(tool) {
     const radio = h("input", { type: "radio", name: "tool", value: tool, onchange: () => this.#pick(tool) });
     return { tool, radio, label: h("label", {}, radio, h("span", {}, tool)) };
   }
 
+  /** @param {Tool} tool */
   #pick(tool) {
     this.#choose(tool);
-    this.#fill(...EXAMPLES.find(([own]) => own === tool));
+    this.#fill(.../** @type {Example} */ (EXAMPLES.find(([own]) => own === tool)));
   }
 
+  /** @param {Tool} tool */
   #choose(tool) {
     this.#tool = tool;
     for (const choice of this.tools) choice.radio.checked = choice.tool === tool;
@@ -146,13 +169,15 @@ export class AgentConsole {
     this.seenChoice.hidden = !["update_preferences", "remove_preferences"].includes(tool);
   }
 
-  #fill(tool, _words, value) {
+  /** @param {Example} example */
+  #fill(...[tool, , value]) {
     this.why.value = WHY[tool];
     if (!value) return void (this.argument.value = "");
     // One element a line, so that a list reads as one
     this.argument.value = `[\n${value.map((each) => `  ${JSON.stringify(each, null, 1).replace(/\n\s*/g, " ")}`).join(",\n")}\n]`;
   }
 
+  /** @param {SubmitEvent} event */
   #submit(event) {
     event.preventDefault();
     this.#call();
@@ -184,7 +209,7 @@ export class AgentConsole {
     }
   }
 
-  /** What Bedrock sends for an action group with function details: every value is text. */
+  /** What Bedrock sends for an action group with function details: every value is text. @param {Tool} tool */
   #event(tool) {
     const identity = this.identity();
     const parameters = [];
@@ -206,6 +231,7 @@ export class AgentConsole {
     };
   }
 
+  /** @param {Tool} tool @param {string} raw @param {boolean} ok */
   #show(tool, raw, ok) {
     const answer = ok ? readAnswer(raw) : { tone: "refused", text: "The local stack refused the event.", raw, outcomes: [] };
     this.#follow(tool, answer);
@@ -217,10 +243,11 @@ export class AgentConsole {
     );
     this.answers.prepend(line);
     line.scrollIntoView({ block: "nearest" }); // on a small screen it would come about unseen
-    while (this.answers.children.length > KEPT) this.answers.lastElementChild.remove();
+    while (this.answers.children.length > KEPT) this.answers.lastElementChild?.remove();
     say(this.spoken, `${tool}: ${answer.text}`);
   }
 
+  /** @param {Tool} tool @param {{outcomes: string[]}} answer */
   #follow(tool, { outcomes }) {
     if (tool !== "update_preferences") return;
     if (outcomes.includes("locked")) this.#done("refused");
@@ -228,13 +255,14 @@ export class AgentConsole {
   }
 }
 
-/** The result line out of the envelope in the envelope, and how it went. */
+/** The result line out of the envelope in the envelope, and how it went. @param {string} raw */
 function readAnswer(raw) {
   try {
     const answer = JSON.parse(raw);
     const body = answer.response.functionResponse.responseBody.TEXT.body;
     const result = JSON.parse(body);
-    const outcomes = (result.items ?? []).map((item) => item.outcome);
+    /** @type {string[]} */
+    const outcomes = (result.items ?? []).map((/** @type {{outcome: string}} */ item) => item.outcome);
     const skipped = outcomes.some((outcome) => !["recorded", "updated", "removed"].includes(outcome));
     return {
       tone: !result.ok ? "refused" : skipped ? "partly" : "done",

@@ -24,6 +24,7 @@ const ASSETS = join(HERE, "../../functions/preferences/api/assets");
 
 /** Newer than that, or unknown to some: the beginnings of their keys, and why a browser without them serves as well. */
 const GRACEFUL = {
+  "api.KeyboardEvent.repeat": "of two keys held down together one may count as pressed anew, which sends an empty form at most",
   "css.properties.accent-color": "a ticked box keeps the browser's own colour",
   "css.properties.cursor": "a touch screen shows no pointer",
   "css.properties.field-sizing": "a longer text scrolls within its field",

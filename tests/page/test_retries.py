@@ -97,13 +97,13 @@ ACTIONS = [
     ),
     Action(
         "lock all",
-        lambda panel: panel.button("Lock all").click(),
+        lambda panel: panel.menu("Lock all"),
         _try_again,
         lambda rows: all(row["locked"] for row in rows),
     ),
     Action(
         "unlock all",
-        lambda panel: panel.button("Unlock all").click(),
+        lambda panel: panel.menu("Unlock all"),
         _try_again,
         lambda rows: not any(row["locked"] for row in rows),
     ),

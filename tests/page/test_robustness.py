@@ -96,7 +96,7 @@ class TestKeys:
     def test_chords_and_keys_outside_the_fields_stay_the_pages(self, hosted):
         panel = hosted(script=HOT_KEYS)
         panel.composer.title.press("Control+k")
-        panel.button("Lock all").press("n")
+        panel.button("More").press("n")
         assert panel.page.evaluate("window.hot.filter((key) => key.length === 1)") == ["k", "n"]
 
 

@@ -211,7 +211,7 @@ class TestLostConnections:
         expect(panel.root.get_by_text("Not removed: the service gave no proper answer.")).to_be_visible()
         panel.button("Move Window seat").press("ArrowUp")
         expect(panel.root.get_by_text("Not moved: the service gave no proper answer.")).to_be_visible()
-        panel.button("Lock all").click()
+        panel.menu("Lock all")
         expect(panel.root.locator(".panel > .message")).to_contain_text(
             "Not locked: the service gave no proper"
         )
@@ -273,7 +273,7 @@ class TestHostileText:
         page = panel.page
         assert panel.titles() == HOSTILE
         assert panel.root.locator(".row .subtitle").all_inner_texts() == HOSTILE
-        panel.button("Lock all").click()
+        panel.menu("Lock all")
         expect(panel.root.locator(".lock-word:visible")).to_have_count(len(HOSTILE))
         for number, text in enumerate(HOSTILE):
             row = panel.root.locator(".row").nth(number)

@@ -94,6 +94,7 @@ class TestAnotherConversation:
 
     def test_a_lock_asked_for_with_an_addition_lands_in_its_own(self, elsewhere):
         panel, other, titles = elsewhere
+        panel.button("More").click()
         panel.root.get_by_label("Lock what I write").check()
         posts = Held(panel.page, LIST, "POST")
         panel.composer.title.fill("Sea view")
@@ -256,7 +257,7 @@ class TestTryAgain:
             route.abort("connectionreset")
 
         panel.page.route("**/threads/*/lock", lose, times=1)
-        panel.button("Lock all").click()
+        panel.menu("Lock all")
         expect(panel.root.locator(".count")).to_have_text("4 preferences, 4 locked")
         expect(panel.root.locator(".message-body")).to_have_count(0)
 

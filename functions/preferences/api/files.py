@@ -4,6 +4,7 @@ import base64
 import gzip
 import hashlib
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -22,6 +23,10 @@ MEDIA_TYPES = {
     ".js": "text/javascript; charset=utf-8",
     ".svg": "image/svg+xml",
 }
+
+
+# Indentation, a documentation comment, and a comment up to the end of its line
+_NEEDLESS = re.compile(rb"^[ \t]+|/\*\*(?:[^*]|\*(?!/))*\*/ ?|(?:^|(?<=\s))// .*$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +52,14 @@ def _form(content: bytes) -> Form:
     return Form(base64.b64encode(content).decode(), etag_of(content))
 
 
+def bare(script: bytes) -> bytes:
+    """The script as it is sent, without comments and indentation: a quarter of it. Lines keep their numbers.
+
+    No parser is at work: a test holds what comes out to the program that went in.
+    """
+    return _NEEDLESS.sub(lambda found: b"\n" * found[0].count(b"\n"), script)
+
+
 @dataclass(frozen=True, slots=True)
 class Assets:
     """Every file of the panel by its name, and a version that changes with any byte of any of them."""
@@ -59,6 +72,7 @@ class Assets:
 def assets() -> Assets:
     """The panel as the package has it, read at the first use: its page asks for the files of this version."""
     found = {path.name: path.read_bytes() for path in sorted(ASSETS.iterdir()) if path.suffix in MEDIA_TYPES}
+    found = {name: bare(file) if name.endswith(".js") else file for name, file in found.items()}
     digests = b"".join(hashlib.sha256(content).digest() for content in found.values())
     version = hashlib.sha256(digests).hexdigest()[:16]
     if PAGE in found:

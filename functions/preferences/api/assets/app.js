@@ -7,12 +7,20 @@ import { accessToken, beginSignIn, canSignIn, finishSignIn, forgetToken, hasStor
 const MOST_PAGES = 20;
 const UNREACHABLE = "The service cannot be reached.";
 
+/** @param {string} id */
 const at = (id) => /** @type {any} */ (document.getElementById(id));
 const panel = at("panel");
 
-let settings = null;
+/** @typedef {import("./sign-in.js").Settings} Settings */
+
+/** @type {Settings} */
+let settings;
+/** @type {string[]} */
 let threads = [];
-let agentConsole = null;
+/** @type {any} */
+let agentConsole = null; // the local stack's alone
+/** @type {string} */
+const CONSOLE = "/local/agent-console.js";
 
 async function start() {
   if (!hasStorage()) throw new Error("This page needs the browser's storage to keep you signed in. Allow site data for it, then try again.");
@@ -21,7 +29,7 @@ async function start() {
   if (!canSignIn(settings) && !accessToken()) tell("Signing in is not set up for this page.");
   else await finishSignIn(settings);
   panel.tokenProvider = async () => accessToken();
-  panel.addEventListener("preferences-error", (event) => {
+  panel.addEventListener("preferences-error", (/** @type {CustomEvent} */ event) => {
     if (event.detail.code !== "unauthorized") return;
     event.preventDefault(); // told here, once
     askToSignIn();
@@ -40,25 +48,25 @@ async function readSettings() {
 }
 
 async function enter() {
-  const { name } = person();
-  say(at("person-name"), name);
+  say(at("person-name"), person()?.name ?? "");
   at("person").hidden = false;
   threads = await readThreads();
-  if (settings.agent_console) await openConsole();
+  if (settings.agent_console) await openConsole(settings.agent_console);
   const wanted = hashThread() ?? threads[0];
   if (wanted) openThread(wanted);
   else show("start");
 }
 
-async function openConsole() {
-  const { AgentConsole } = await import("/local/agent-console.js");
+/** @param {string} path of the local stack, which plays the agent */
+async function openConsole(path) {
+  const { AgentConsole } = await import(CONSOLE);
   agentConsole = new AgentConsole({
     dom: { h, say, set },
-    path: settings.agent_console,
-    identity: () => ({ thread_id: panel.getAttribute("thread-id"), user_id: person()?.sub ?? "" }),
+    path,
+    identity: () => ({ thread_id: panel.getAttribute("thread-id") ?? "", user_id: person()?.sub ?? "" }),
     answered: () => panel.refresh(),
   });
-  panel.addEventListener("preferences-changed", ({ detail }) => agentConsole.listChanged(detail));
+  panel.addEventListener("preferences-changed", (/** @type {CustomEvent} */ { detail }) => agentConsole?.listChanged(detail));
   at("work").append(agentConsole.element);
 }
 
@@ -66,6 +74,7 @@ async function openConsole() {
 
 class SignInOver extends Error {}
 
+/** @param {string} method @param {string} path @returns {Promise<any>} */
 async function call(method, path) {
   const response = await fetch(path, { method, headers: { Authorization: `Bearer ${accessToken()}` }, cache: "no-store" });
   if (response.status === 401) throw new SignInOver();
@@ -79,7 +88,7 @@ async function readThreads() {
   for (let page = 0; page < MOST_PAGES; page++) {
     const query = new URLSearchParams({ limit: "100", ...(cursor ? { cursor } : {}) });
     const answer = await call("GET", `/threads?${query}`);
-    ids.push(...answer.threads.map((thread) => thread.thread_id));
+    ids.push(...answer.threads.map((/** @type {{thread_id: string}} */ thread) => thread.thread_id));
     cursor = answer.next;
     if (!cursor) break;
   }
@@ -93,6 +102,7 @@ async function newThread() {
   panel.focus(); // the button that was pressed may be gone
 }
 
+/** @param {string} id */
 function openThread(id) {
   if (!threads.includes(id)) threads.unshift(id);
   at("thread").replaceChildren(...threads.map((each) => h("option", { value: each }, shortName(each))));
@@ -108,17 +118,19 @@ function hashThread() {
   return new URLSearchParams(location.hash.slice(1)).get("thread");
 }
 
-/** Minted ids are long and random: their beginning tells them apart. */
+/** Minted ids are long and random: their beginning tells them apart. @param {string} id */
 function shortName(id) {
   return id.length > 14 ? `${id.slice(0, 10)}…` : id;
 }
 
 // -- what is shown ---------------------------------------------------------------------------------------
 
+/** @param {string} name */
 function show(name) {
   for (const view of ["welcome", "start", "work"]) at(view).hidden = view !== name;
 }
 
+/** @param {string} text @param {string} [label] @param {(event: MouseEvent) => unknown} [way] */
 function tell(text, label, way) {
   at("notice").replaceChildren(text, ...(label ? [" ", h("button", { type: "button", onclick: way }, label)] : []));
   at("notice").hidden = false;
@@ -132,10 +144,10 @@ function askToSignIn() {
   at("notice").dataset.code = "unauthorized";
 }
 
-/** Runs what a press asks for; a failure is told, and the page stays as it was. */
+/** Runs what a press asks for; a failure is told, and the page stays as it was. @param {() => unknown} action */
 function attempt(action) {
-  return async (event) => {
-    const button = event?.currentTarget;
+  return async (/** @type {MouseEvent} */ event) => {
+    const button = /** @type {HTMLElement|null} */ (event.currentTarget);
     if (button?.getAttribute("aria-disabled") === "true") return; // a second press while the first is under way is no second wish
     if (button) set(button, "aria-disabled", "true"); // disabled for good would let focus fall
     try {
@@ -143,7 +155,7 @@ function attempt(action) {
       if (accessToken()) at("notice").hidden = true;
     } catch (error) {
       if (error instanceof SignInOver) askToSignIn();
-      else tell(error instanceof TypeError ? "There is no connection." : error.message);
+      else tell(error instanceof TypeError ? "There is no connection." : /** @type {Error} */ (error).message);
     } finally {
       if (button) set(button, "aria-disabled", null);
     }
@@ -153,7 +165,7 @@ function attempt(action) {
 at("sign-in").addEventListener("click", attempt(() => beginSignIn(settings)));
 at("new-thread").addEventListener("click", attempt(newThread));
 at("first-thread").addEventListener("click", attempt(newThread));
-at("thread").addEventListener("change", (event) => openThread(event.target.value));
+at("thread").addEventListener("change", (/** @type {any} */ event) => openThread(event.target.value));
 at("sign-out").addEventListener("click", () => {
   forgetDrafts();
   signOut(settings);

@@ -3,24 +3,38 @@
  * attribute value, and in no other way: nothing in the panel parses a string as HTML.
  */
 
+import { language, t } from "./preferences-texts.js";
+
 /**
- * @param {string} tag
- * @param {Record<string, unknown>} [attributes] `onclick` and the like are listeners; `true` is an empty
+ * @typedef {{[name: string]: unknown} & {onclick?: (event: MouseEvent) => unknown, onchange?: (event: Event) => unknown,
+ *   onkeydown?: (event: KeyboardEvent) => unknown, onpointerdown?: (event: PointerEvent) => unknown,
+ *   onsubmit?: (event: SubmitEvent) => unknown, onfocusout?: (event: FocusEvent) => unknown}} Attributes
+ */
+
+/**
+ * @template {keyof HTMLElementTagNameMap} Tag
+ * @param {Tag} tag
+ * @param {Attributes} [attributes] `onclick` and the like are listeners; `true` is an empty
  *   attribute; `false`, `null` and `undefined` are left out
- * @param {...(Node|string|null|false)} children
- * @returns {any} the new element
+ * @param {...(Node|string|null|false|undefined)} children
+ * @returns {HTMLElementTagNameMap[Tag]} the new element
  */
 export function h(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
-    if (name.startsWith("on")) element.addEventListener(name.slice(2), /** @type {any} */ (value));
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), /** @type {EventListener} */ (value));
     else set(element, name, value);
   }
-  element.append(...children.filter((child) => child !== null && child !== false));
+  for (const child of children) if (child !== null && child !== false && child !== undefined) element.append(child);
   return element;
 }
 
-/** Sets or removes an attribute, and leaves an equal one alone: assistive technology hears every write. */
+/**
+ * Sets or removes an attribute, and leaves an equal one alone: assistive technology hears every write.
+ * @param {Element} element
+ * @param {string} name
+ * @param {unknown} value as for `h`
+ */
 export function set(element, name, value) {
   const text = value === true ? "" : value === false || value === null || value === undefined ? null : String(value);
   if (element.getAttribute(name) === text) return;
@@ -28,7 +42,11 @@ export function set(element, name, value) {
   else element.setAttribute(name, text);
 }
 
-/** Writes text where it differs, so that selections and live regions are not disturbed for nothing. */
+/**
+ * Writes text where it differs, so that selections and live regions are not disturbed for nothing.
+ * @param {Element} element
+ * @param {string} text
+ */
 export function say(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
@@ -42,6 +60,7 @@ const SHAPES = {
   up: ["M8 13V3.5", "M4 7.2L8 3.2l4 4"],
   down: ["M8 3v9.5", "M4 8.8l4 4 4-4"],
   undo: ["M6 3L3 6l3 3", "M3.2 6H10a3.2 3.2 0 0 1 0 6.4H7"],
+  more: ["M3.5 8v.01", "M8 8v.01", "M12.5 8v.01"],
   close: ["M4.5 4.5l7 7", "M11.5 4.5l-7 7"],
 };
 
@@ -60,11 +79,12 @@ export function icon(name) {
   return svg;
 }
 
+/** @type {Array<[Intl.RelativeTimeFormatUnit, number]>} */
 const SPANS = [
   ["year", 31_536_000], ["month", 2_592_000], ["week", 604_800], ["day", 86_400], ["hour", 3_600], ["minute", 60],
 ];
-const RELATIVE = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
-const EXACT = new Intl.DateTimeFormat("en", { dateStyle: "medium", timeStyle: "medium" });
+const RELATIVE = new Intl.RelativeTimeFormat(language, { numeric: "auto" });
+const EXACT = new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "medium" });
 
 /** @param {string} stamp ISO 8601 @returns {string} such as "3 minutes ago" */
 function ago(stamp) {
@@ -72,10 +92,14 @@ function ago(stamp) {
   for (const [unit, size] of SPANS) {
     if (-seconds >= size) return RELATIVE.format(Math.ceil(seconds / size), unit);
   }
-  return "just now"; // also where the two clocks differ and the moment lies ahead
+  return t.justNow; // also where the two clocks differ and the moment lies ahead
 }
 
-/** Keeps a `<time>` element at the given moment; it is empty where there is none. */
+/**
+ * Keeps a `<time>` element at the given moment; it is empty where there is none.
+ * @param {Element} element
+ * @param {string} stamp ISO 8601
+ */
 export function tell(element, stamp) {
   const moment = new Date(stamp);
   const isOne = !Number.isNaN(moment.getTime());
@@ -84,9 +108,9 @@ export function tell(element, stamp) {
   say(element, isOne ? ago(stamp) : "");
 }
 
-/** Brings every `<time>` below `root` up to date. */
+/** Brings every `<time>` below `root` up to date. @param {ParentNode} root */
 export function refreshTimes(root) {
-  for (const element of root.querySelectorAll("time[datetime]")) say(element, ago(element.getAttribute("datetime")));
+  for (const element of root.querySelectorAll("time[datetime]")) say(element, ago(element.getAttribute("datetime") ?? ""));
 }
 
 /**

@@ -1,5 +1,7 @@
 /** The people's API as a browser sees it: one conversation's routes, and every way that a call can fail. */
 
+import { t } from "./preferences-texts.js";
+
 /**
  * @typedef {"hard"|"soft"} Kind
  * @typedef {{title: string, subtitle: string|null, kind: Kind}} Draft
@@ -17,24 +19,6 @@
  * @typedef {(hint: {renew: boolean}) => Promise<string|null>|string|null} TokenProvider
  */
 
-/** What a person is told, by code; the server's own `detail` serves for the rest. */
-const WORDS = {
-  offline: "there is no connection",
-  timeout: "the service did not answer in time",
-  token_timeout: "the sign-in did not answer in time",
-  another_person: "somebody else is signed in by now",
-  unreadable: "the service gave no proper answer",
-  unauthorized: "your sign-in has run out",
-  not_found: "it is no longer there",
-  busy: "the list is busy just now",
-  not_ready: "the change is still being written down",
-  throttled: "there are too many requests just now",
-  outcome_unknown: "it is not known whether it arrived; the list shows what is stored",
-  list_full: "the list is full",
-  precondition_failed: "it was changed in the meantime",
-  internal_error: "something went wrong at the service",
-};
-
 /** Known not to have been applied, so that sending it again is no guess. */
 const SAFE_TO_REPEAT = new Set(["busy", "not_ready", "throttled"]);
 /** What no request came of, although there is no status. */
@@ -51,7 +35,7 @@ export class RequestError extends Error {
   arrived;
 
   /**
-   * @param {string} code one of the problem codes, or a key of WORDS
+   * @param {string} code one of the problem codes, or a key of `why` in preferences-texts.js
    * @param {number} status the HTTP status, 0 when there was no answer
    * @param {any} [problem] the problem document, where there was one
    * @param {number} [wait] milliseconds that the server asks to wait
@@ -80,7 +64,7 @@ export class RequestError extends Error {
 function explain(code, problem) {
   const faults = Array.isArray(problem?.errors) ? problem.errors.map((/** @type {any} */ each) => each?.message).filter(Boolean) : [];
   if (code === "invalid_input" && faults.length) return faults.join("; ");
-  return /** @type {Record<string, string>} */ (WORDS)[code] ?? problem?.detail ?? problem?.title ?? WORDS.unreadable;
+  return /** @type {Record<string, string>} */ (t.why)[code] ?? problem?.detail ?? problem?.title ?? t.why.unreadable;
 }
 
 const REPLACED = Symbol("the provider was replaced");

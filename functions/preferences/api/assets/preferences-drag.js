@@ -1,6 +1,8 @@
 /** Moving a row by its grip with mouse, pen or finger. Only the drop changes anything. */
 import { set } from "./dom.js";
 
+/** @typedef {{target: HTMLElement, side: "before"|"after"}} Place */
+
 const SLACK = 5; // pixels before a press counts as a drag, so that a plain press still is a click
 const EDGE = 56; // pixels from the edge of what scrolls where it begins to
 const PACE = 10; // pixels a frame
@@ -13,15 +15,17 @@ const PACE = 10; // pixels a frame
 export function drag(press, element, drop) {
   if (press.button !== 0) return;
   const grip = /** @type {HTMLElement} */ (press.currentTarget);
-  const list = element.parentElement;
+  const list = /** @type {HTMLElement} */ (element.parentElement);
   const scroller = scrollerOf(element);
   const ends = new AbortController();
   let moving = false;
-  let place = null; // {target, side}
+  /** @type {Place|null} */
+  let place = null;
   let y = press.clientY;
   let frame = 0;
 
   grip.setPointerCapture(press.pointerId);
+  /** @param {"pointermove"|"pointerup"|"pointercancel"} type @param {(event: PointerEvent) => void} listener */
   const on = (type, listener) => grip.addEventListener(type, listener, { signal: ends.signal });
   on("pointermove", follow);
   on("pointerup", () => finish(true));
@@ -34,6 +38,7 @@ export function drag(press, element, drop) {
     finish(false);
   }, keys);
 
+  /** @param {PointerEvent} event */
   function follow(event) {
     if (!moving && Math.abs(event.clientY - press.clientY) < SLACK) return;
     moving = true;
@@ -57,42 +62,53 @@ export function drag(press, element, drop) {
     frame = requestAnimationFrame(scroll);
   }
 
+  /** @returns {Place|null} */
   function nearest() {
-    const rows = [...list.children].filter((row) => row !== element && row.dataset.face !== "removed" && !row.hasAttribute("data-unsaved"));
+    const all = /** @type {HTMLElement[]} */ ([...list.children]);
+    const rows = all.filter((row) => row !== element && row.dataset.face !== "removed" && !row.hasAttribute("data-unsaved"));
     for (const row of rows) {
       const { top, height } = row.getBoundingClientRect();
       if (y < top + height / 2) return { target: row, side: "before" };
     }
-    return rows.length ? { target: rows.at(-1), side: "after" } : null;
+    const last = rows.at(-1);
+    return last ? { target: last, side: "after" } : null;
   }
 
+  /** @param {Place|null} next */
   function mark(next) {
     if (place) set(place.target, "data-drop", null);
     place = next;
     if (place) set(place.target, "data-drop", place.side);
   }
 
+  /** @param {boolean} dropped */
   function finish(dropped) {
     ends.abort();
     cancelAnimationFrame(frame);
     set(element, "data-dragged", null);
-    const { target, side } = place ?? {};
+    const end = place;
     mark(null);
     if (!moving) return;
     swallowClick(grip);
-    if (dropped && target?.isConnected && element.isConnected) drop(target, side);
+    if (dropped && end?.target.isConnected && element.isConnected) drop(end.target, end.side);
   }
 }
 
-/** The nearest ancestor that scrolls up and down, across shadow trees; the page where there is none. */
+/**
+ * The nearest ancestor that scrolls up and down, across shadow trees; the page where there is none.
+ * @param {Element} element
+ */
 function scrollerOf(element) {
-  for (let at = element; at; at = at.parentElement ?? at.getRootNode().host) {
+  /** @type {Element|undefined} */
+  let at = element;
+  while (at) {
     if (at.scrollHeight > at.clientHeight && /auto|scroll/.test(getComputedStyle(at).overflowY)) return at;
+    at = at.parentElement ?? /** @type {ShadowRoot} */ (at.getRootNode()).host;
   }
-  return document.scrollingElement;
+  return document.scrollingElement ?? document.documentElement;
 }
 
-/** The press of a drag still ends in a click on the grip; it must not count as one. */
+/** The press of a drag still ends in a click on the grip; it must not count as one. @param {Element} grip */
 function swallowClick(grip) {
   const over = new AbortController();
   const { signal } = over;

@@ -1,12 +1,22 @@
 /** The fields in which a person writes a preference: the same for a new one and for an edit in place. */
 import { h, set, say } from "./dom.js";
+import { t } from "./preferences-texts.js";
 
 /** @typedef {import("./preferences-client.js").Draft} Draft */
 
-export const KINDS = { hard: "Must have", soft: "Nice to have" };
+/** @typedef {import("./preferences-client.js").Kind} Kind */
+
+/** @type {Array<keyof Draft>} */
 export const FIELDS = ["title", "subtitle", "kind"];
-const LONGEST = { title: 120, subtitle: 500 };
+/** @type {Array<["title"|"subtitle", number]>} */
+const LONGEST = [["title", 120], ["subtitle", 500]];
+const SCARCE = 0.75; // of what a field may hold: from here on it shows how much it holds
 const DOUBLE = 1000; // milliseconds within which a second press is no second wish
+
+let counters = 0; // names them: there is one form for each row that is edited
+
+/** The code points of a text as it is stored, as the service counts them. @param {string|null|undefined} text */
+export const lengthOf = (text) => [...(text ?? "").normalize("NFC")].length;
 
 /** A line for what went wrong, or is under way, with a button where there is a way on. */
 export class Message {
@@ -44,18 +54,20 @@ export class DraftForm {
   constructor({ titleHint, submit, onsubmit, oncancel }) {
     this.title = h("input", {
       type: "text", class: "field", part: "field", dir: "auto", autocomplete: "off", enterkeyhint: "done",
-      "aria-label": "Title", placeholder: titleHint,
+      "aria-label": t.title, placeholder: titleHint,
     });
     this.subtitle = h("textarea", {
-      class: "field", part: "field", dir: "auto", rows: 1, "aria-label": "Detail, optional",
-      placeholder: "Detail, if it needs one",
+      class: "field", part: "field", dir: "auto", rows: 1, "aria-label": t.detail,
+      placeholder: t.detailHint,
     });
+    this.counters = { title: this.#counter("title"), subtitle: this.#counter("subtitle") };
+    this.kinds = { hard: this.#kind("hard"), soft: this.#kind("soft") };
     this.message = new Message();
     this.submit = h("button", { type: "submit", class: "solid", part: "button" }, submit);
-    this.cancel = oncancel && h("button", { type: "button", class: "plain", onclick: oncancel }, "Cancel");
+    this.cancel = oncancel && h("button", { type: "button", class: "plain", onclick: oncancel }, t.cancel);
     this.element = h(
       "form", { class: "draft", part: "form", novalidate: true, onsubmit: (event) => this.#send(event, onsubmit) },
-      this.title, this.subtitle,
+      this.title, this.counters.title, this.subtitle, this.counters.subtitle,
       h("div", { class: "draft-foot" }, this.#kinds(), h("div", { class: "draft-ways" }, this.cancel || null, this.submit)),
       this.message.element,
     );
@@ -63,7 +75,27 @@ export class DraftForm {
     this.element.addEventListener("keydown", (event) => this.#key(event, oncancel));
   }
 
-  /** Enter sends from either field; with Shift it is a line break in the detail, which is stored as a space. */
+  /** @param {"title"|"subtitle"} field */
+  #counter(field) {
+    const counter = h("p", { class: "counter", id: `counter-${++counters}`, hidden: true });
+    set(this[field], "aria-describedby", counter.id);
+    return counter;
+  }
+
+  #count() {
+    const draft = this.read();
+    for (const [field, most] of LONGEST) {
+      const length = lengthOf(draft[field]);
+      say(this.counters[field], `${length}/${most}`);
+      this.counters[field].hidden = length < most * SCARCE;
+    }
+  }
+
+  /**
+   * Enter sends from either field; with Shift it is a line break in the detail, which is stored as a space.
+   * @param {KeyboardEvent} event
+   * @param {(() => void)|undefined} oncancel
+   */
   #key(event, oncancel) {
     const composing = event.isComposing || event.keyCode === 229; // Safari tells the end of a composition so
     if (event.key === "Escape" && !composing && oncancel) {
@@ -71,25 +103,29 @@ export class DraftForm {
       event.stopPropagation();
       return oncancel();
     }
-    if (event.key !== "Enter" || ![this.title, this.subtitle].includes(event.target)) return;
+    if (event.key !== "Enter" || (event.target !== this.title && event.target !== this.subtitle)) return;
     if (event.shiftKey && event.target === this.subtitle) return;
     event.preventDefault();
     if (!composing && !event.shiftKey && !event.repeat) this.element.requestSubmit();
   }
 
-  #kinds() {
-    const options = Object.entries(KINDS).map(([kind, words]) => {
-      const radio = h("input", { type: "radio", name: "kind", value: kind, checked: kind === "soft" });
-      this[kind] = radio;
-      return h("label", { class: "kind-option" }, radio, h("span", { class: `mark mark-${kind}`, "aria-hidden": "true" }), words);
-    });
-    return h("fieldset", { class: "kinds" }, h("legend", { class: "unseen" }, "Kind"), ...options);
+  /** @param {Kind} kind */
+  #kind(kind) {
+    return h("input", { type: "radio", name: "kind", value: kind, checked: kind === "soft" });
   }
 
+  #kinds() {
+    const options = Object.entries(this.kinds).map(([kind, radio]) =>
+      h("label", { class: "kind-option" }, radio, h("span", { class: `mark mark-${kind}`, "aria-hidden": "true" }), t.kinds[/** @type {Kind} */ (kind)]),
+    );
+    return h("fieldset", { class: "kinds" }, h("legend", { class: "unseen" }, t.kind), ...options);
+  }
+
+  /** @param {SubmitEvent} event @param {() => void} onsubmit */
   #send(event, onsubmit) {
     event.preventDefault();
     if (this.busy) return;
-    const [field, fault] = this.#fault();
+    const fault = this.#fault();
     this.message.clear();
     if (!fault) {
       this.#sent = performance.now();
@@ -97,9 +133,9 @@ export class DraftForm {
     }
     // The second click of a double click finds the fields empty, and means nothing
     if (this.isEmpty && performance.now() - this.#sent < DOUBLE) return;
-    this.message.show(fault);
+    this.message.show(fault.words);
     this.#isFault = true;
-    this.mark(field);
+    this.mark(fault.field);
   }
 
   /** Shows that the fault lies in this field, and goes there. @param {"title"|"subtitle"} field */
@@ -120,7 +156,7 @@ export class DraftForm {
    */
   refuse(error, again) {
     const hopeless = ["list_full", "invalid_input"].includes(error.code); // the same once more is refused once more
-    this.message.show(`Not saved: ${error.message}.`, hopeless ? [] : [["Try again", again]], "trouble", error.arrived);
+    this.message.show(t.failed(t.notSaved, error.message), hopeless ? [] : [[t.tryAgain, again]], "trouble", error.arrived);
     this.#isFault = true;
     for (const { field } of error.problem?.errors ?? []) {
       const name = String(field).split(".").at(-1);
@@ -128,17 +164,19 @@ export class DraftForm {
     }
   }
 
+  /** @returns {{field: "title"|"subtitle", words: string}|null} what is wrong, and where */
   #fault() {
     const draft = this.read();
-    if (!draft.title) return ["title", "It needs a few words."];
-    for (const [field, most] of Object.entries(LONGEST)) {
-      const length = [...(draft[field] ?? "").normalize("NFC")].length; // code points, as the service counts
-      if (length > most) return [field, `At most ${most} characters; this has ${length}.`];
+    if (!draft.title) return { field: "title", words: t.empties };
+    for (const [field, most] of LONGEST) {
+      const length = lengthOf(draft[field]);
+      if (length > most) return { field, words: t.tooLong(most, length) };
     }
-    return [];
+    return null;
   }
 
   #touched() {
+    this.#count();
     if (this.#isFault) this.message.clear(); // what else is said here is no error, and stays
     this.#isFault = false;
     for (const field of [this.title, this.subtitle]) set(field, "aria-invalid", null);
@@ -149,7 +187,7 @@ export class DraftForm {
     return {
       title: this.title.value.trim(),
       subtitle: this.subtitle.value.trim() || null,
-      kind: this.hard.checked ? "hard" : "soft",
+      kind: this.kinds.hard.checked ? "hard" : "soft",
     };
   }
 
@@ -158,14 +196,19 @@ export class DraftForm {
     const now = this.read();
     if (now.title !== draft.title) this.title.value = draft.title;
     if (now.subtitle !== (draft.subtitle ?? null)) this.subtitle.value = draft.subtitle ?? "";
-    this[draft.kind].checked = true;
+    this.kinds[draft.kind].checked = true;
+    this.#count();
   }
 
+  /** @param {string} words */
   label(words) {
     say(this.submit, words);
   }
 
-  /** While an answer is awaited the text stays, unchangeable, and nothing can be sent a second time. */
+  /**
+   * While an answer is awaited the text stays, unchangeable, and nothing can be sent a second time.
+   * @param {boolean} waiting
+   */
   set waiting(waiting) {
     this.busy = waiting;
     set(this.submit, "aria-disabled", waiting ? "true" : null);
@@ -173,7 +216,12 @@ export class DraftForm {
   }
 }
 
-/** The attributes in which two drafts differ, with the second one's values. */
+/**
+ * The attributes in which two drafts differ, with the second one's values.
+ * @param {Draft} before
+ * @param {Draft} after
+ * @returns {Partial<Draft>}
+ */
 export function difference(before, after) {
   const fields = FIELDS.filter((field) => (before[field] ?? null) !== (after[field] ?? null));
   return Object.fromEntries(fields.map((field) => [field, after[field]]));

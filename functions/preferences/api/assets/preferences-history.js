@@ -1,34 +1,47 @@
 /** The conversation's history: who changed what, the agent's reason, and a way back from each change. */
 import { h, set, say, icon, tell, arrange } from "./dom.js";
-import { Message, KINDS } from "./preferences-forms.js";
+import { Message } from "./preferences-forms.js";
+import { t } from "./preferences-texts.js";
 import { has } from "./preferences-store.js";
 
 /** The history is written from the table's stream, a moment after the change: how often, and when, to look again. */
 const LOOK_AGAIN = { times: 6, after: 700 };
 
-const NAMES = { title: "title", subtitle: "detail", kind: "kind" };
+/**
+ * @typedef {import("./preferences-client.js").Entry} Entry
+ * @typedef {import("./preferences-client.js").RequestError} RequestError
+ * @typedef {keyof typeof t.names} Name
+ */
 
 export class HistoryView {
-  #entries = new Map(); // revision → {element, entry, …}; an entry never changes once written
+  /** @type {Map<number, HTMLElement>} by revision: an entry never changes once written */
+  #entries = new Map();
+  /** @type {string|null} */
   #cursor = null;
   #reads = 0; // tells the newest read from one that was overtaken
-  #timer = 0;
+  /** @type {ReturnType<typeof setTimeout>|undefined} */
+  #timer;
 
-  /** @param {import("./preferences-row.js").Panel} panel */
+  /**
+   * @param {{store: () => import("./preferences-store.js").PreferencesStore|null, announce: (text: string) => void,
+   *   failed: (error: RequestError, doing: string) => boolean}} panel what it asks of its panel
+   */
   constructor(panel) {
     this.panel = panel;
     this.shown = false;
     this.loaded = false;
     this.list = h("ol", { class: "entries", role: "list" });
     this.message = new Message();
-    this.empty = h("p", { class: "empty", role: "status" }, "Loading…");
-    this.more = h("button", { type: "button", class: "plain more", hidden: true, onclick: () => this.#older() }, "Show older changes");
+    this.empty = h("p", { class: "empty", role: "status" }, t.loading);
+    this.more = h("button", { type: "button", class: "plain more", hidden: true, onclick: () => this.#older() }, t.older);
     this.element = h("div", { class: "history", part: "history" }, this.message.element, this.list, this.empty, this.more);
   }
 
+  /** @param {boolean} shown */
   show(shown) {
     this.shown = shown;
-    if (!shown) return clearTimeout(this.#timer);
+    clearTimeout(this.#timer);
+    if (!shown) return;
     this.refresh();
     this.panel.store()?.refresh(); // the list's revision tells whether the history has caught up
   }
@@ -43,50 +56,56 @@ export class HistoryView {
 
   /** Reads the newest page again, until it has caught up with the list. */
   async refresh(tries = LOOK_AGAIN.times) {
-    if (!this.shown || !this.panel.store()) return;
+    const store = this.panel.store();
+    if (!this.shown || !store) return;
     clearTimeout(this.#timer);
     const read = ++this.#reads;
     try {
-      const { entries, next } = await this.panel.store().history();
+      const { entries, next } = await store.history();
       if (read !== this.#reads) return;
       const known = this.#entries.size > 0 && entries.some((entry) => this.#entries.has(entry.revision));
       if (!known) this.#cursor = next; // the first page, or so much is new that the pages do not join
       this.loaded = true;
       this.#take(entries, !known);
       this.message.clear();
-      const behind = (entries[0]?.revision ?? 0) < this.panel.store().revision;
+      const behind = (entries[0]?.revision ?? 0) < store.revision;
       if (behind && tries > 1) this.#timer = setTimeout(() => this.refresh(tries - 1), LOOK_AGAIN.after);
-    } catch (error) {
+    } catch (caught) {
       if (read !== this.#reads) return;
       this.empty.hidden = true;
-      if (this.panel.failed(error, "History not read")) return;
-      this.message.show(`The history could not be read: ${error.message}.`, [["Try again", () => this.refresh()]]);
+      const error = /** @type {RequestError} */ (caught);
+      if (this.panel.failed(error, t.notRead)) return;
+      this.message.show(t.historyFailed(error.message), [[t.tryAgain, () => this.refresh()]]);
     }
   }
 
   async #older() {
+    const store = this.panel.store();
+    if (!store) return;
     set(this.more, "aria-disabled", "true");
     try {
-      const { entries, next } = await this.panel.store().history(this.#cursor);
+      const { entries, next } = await store.history(this.#cursor);
       this.#cursor = next;
       this.#take(entries, false);
-    } catch (error) {
-      this.panel.failed(error, "History not read");
-      this.message.show(`Older changes could not be read: ${error.message}.`);
+    } catch (caught) {
+      const error = /** @type {RequestError} */ (caught);
+      this.panel.failed(error, t.notRead);
+      this.message.show(t.olderFailed(error.message));
     } finally {
       set(this.more, "aria-disabled", null);
     }
   }
 
+  /** @param {Entry[]} entries @param {boolean} afresh whether they are all that there is to show */
   #take(entries, afresh) {
     if (afresh) this.#entries.clear();
     for (const entry of entries) {
       if (!this.#entries.has(entry.revision)) this.#entries.set(entry.revision, this.#entry(entry));
     }
     const newestFirst = [...this.#entries.keys()].sort((one, other) => other - one);
-    arrange(this.list, newestFirst.map((revision) => this.#entries.get(revision)));
+    arrange(this.list, newestFirst.map((revision) => /** @type {HTMLElement} */ (this.#entries.get(revision))));
     this.empty.hidden = newestFirst.length > 0;
-    say(this.empty, this.loaded ? "Nothing has changed yet." : "Loading…");
+    say(this.empty, this.loaded ? t.noHistory : t.loading);
     this.more.hidden = !this.#cursor;
   }
 
@@ -96,8 +115,8 @@ export class HistoryView {
     tell(when, entry.at);
     const message = new Message();
     const undo = h(
-      "button", { type: "button", class: "plain undo", part: "button undo", "aria-label": `Undo: ${entry.summary}` },
-      icon("undo"), "Undo",
+      "button", { type: "button", class: "plain undo", part: "button undo", "aria-label": t.undoOf(entry.summary) },
+      icon("undo"), t.undo,
     );
     undo.addEventListener("click", () => this.#undo(entry, undo, message));
     return h(
@@ -111,50 +130,68 @@ export class HistoryView {
     );
   }
 
+  /** @param {Entry} entry @param {HTMLElement} button @param {Message} message */
   async #undo(entry, button, message) {
-    if (button.getAttribute("aria-disabled") === "true") return;
+    const store = this.panel.store();
+    if (!store || button.getAttribute("aria-disabled") === "true") return;
     set(button, "aria-disabled", "true");
     message.clear();
     try {
-      await this.panel.store().undo(entry.revision, (list) => isTakenBack(list, entry));
-      this.panel.announce(`Undone: ${entry.summary}`);
-    } catch (error) {
-      this.panel.failed(error, "Not undone");
-      const reasons = error.problem.conflicts?.map((conflict) => `${conflict.title}: ${conflict.reason}`);
-      message.show(`Not undone: ${reasons?.length ? reasons.join("; ") : error.message}.`, [], "trouble", error.arrived);
+      await store.undo(entry.revision, (list) => isTakenBack(list, entry));
+      this.panel.announce(t.undone(entry.summary));
+    } catch (caught) {
+      const error = /** @type {RequestError} */ (caught);
+      this.panel.failed(error, t.notUndone);
+      const reasons = error.problem.conflicts?.map((/** @type {{title: string, reason: string}} */ conflict) => `${conflict.title}: ${conflict.reason}`);
+      message.show(t.failed(t.notUndone, reasons?.length ? reasons.join("; ") : error.message), [], "trouble", error.arrived);
     } finally {
       set(button, "aria-disabled", null);
     }
   }
 }
 
-/** Whether the list is as it was before that change, as far as that can be seen: a mere move can't. */
+/**
+ * Whether the list is as it was before that change, as far as that can be seen: a mere move can't.
+ * @param {import("./preferences-client.js").List} list
+ * @param {Entry} entry
+ */
 function isTakenBack({ preferences }, { changes }) {
   const isSeen = changes.some(({ before, after }) => !before || !after || Object.keys(before).some((name) => name !== "rank"));
   return isSeen && changes.every(({ id, before }) => {
     const row = preferences.find((each) => each.id === id);
     if (!before) return !row;
-    const values = { ...before };
+    const values = { .../** @type {import("./preferences-client.js").Values & {rank?: number}} */ (before) };
     delete values.rank;
     return has(row, values);
   });
 }
 
-/** The words that an edit changed, as far as the summary does not hold them: it says more of one row than of many. */
+/**
+ * The words that an edit changed, as far as the summary does not hold them: it says more of one row than of many.
+ * @param {Entry} entry
+ */
 function changesOf({ changes }) {
-  const edits = changes.filter((change) => change.before && change.after);
-  const names = changes.length === 1 ? ["subtitle"] : Object.keys(NAMES);
-  const lines = edits.flatMap(({ title, before, after }) =>
-    names.filter((name) => name in after).map((name) => line(changes.length > 1 && title, name, before[name], after[name])),
+  const names = /** @type {Name[]} */ (changes.length === 1 ? ["subtitle"] : Object.keys(t.names));
+  const lines = changes.flatMap(({ title, before, after }) =>
+    before && after
+      ? names.filter((name) => name in after).map((name) => line(changes.length > 1 && title, name, before[name], after[name]))
+      : [],
   );
   return lines.length > 0 && h("ul", { class: "changes", role: "list" }, ...lines);
 }
 
+/**
+ * @param {string|false} title
+ * @param {Name} name
+ * @param {string|null|undefined} before
+ * @param {string|null|undefined} after
+ */
 function line(title, name, before, after) {
-  const value = (words) => h("bdi", {}, (name === "kind" ? KINDS[words] : words) ?? "none");
+  /** @param {string|null|undefined} value */
+  const words = (value) => (name === "kind" && value ? t.kinds[/** @type {keyof typeof t.kinds} */ (value)] : value) ?? t.nothing;
   return h(
-    "li", {}, title && h("bdi", {}, title), title && ", ", h("span", { class: "change-name" }, NAMES[name]), " ",
-    h("del", {}, h("span", { class: "unseen" }, "from "), value(before)), " ",
-    h("ins", {}, h("span", { class: "unseen" }, "to "), value(after)),
+    "li", {}, title && h("bdi", {}, title), title && ", ", h("span", { class: "change-name" }, t.names[name]), " ",
+    h("del", {}, h("span", { class: "unseen" }, t.from), h("bdi", {}, words(before))), " ",
+    h("ins", {}, h("span", { class: "unseen" }, t.to), h("bdi", {}, words(after))),
   );
 }

@@ -23,90 +23,144 @@
 import { h, set, say, arrange, refreshTimes } from "./dom.js";
 import { PreferencesClient } from "./preferences-client.js";
 import { PreferencesStore, has } from "./preferences-store.js";
-import { DraftForm, Message, KINDS } from "./preferences-forms.js";
+import { DraftForm, Message, lengthOf } from "./preferences-forms.js";
 import { RowView } from "./preferences-row.js";
-import { SuggestionView } from "./preferences-suggestions.js";
-import { HistoryView } from "./preferences-history.js";
+import { Menu } from "./preferences-menu.js";
 import { drag } from "./preferences-drag.js";
 import { Drafts } from "./preferences-drafts.js";
+import { language, t } from "./preferences-texts.js";
 import { sheet } from "./preferences-style.js";
 
-const LOCK_EDITS = "preferences-panel.lock-edits";
 const TICK = 15_000; // how often "3 minutes ago" is looked at
 const GATHER = 800; // announcements within this time become one
 const PATIENCE = 1_500; // how long a host may take to say what the panel needs
+/**
+ * @typedef {import("./preferences-client.js").Draft} Draft
+ * @typedef {import("./preferences-client.js").Kind} Kind
+ * @typedef {import("./preferences-client.js").List} List
+ * @typedef {import("./preferences-client.js").RequestError} RequestError
+ * @typedef {import("./preferences-client.js").TokenProvider} TokenProvider
+ * @typedef {import("./preferences-store.js").ShownRow} ShownRow
+ * @typedef {import("./preferences-history.js").HistoryView} HistoryView
+ * @typedef {import("./preferences-suggestions.js").SuggestionView} SuggestionView
+ * @typedef {{before: List|null, after: List, operation: import("./preferences-store.js").Operation|null}} Step
+ * @typedef {"lock"|"order"|"suggestions"} Matter what a notice is about
+ */
+
+const LONG = 20; // rows from which on there is a search, and the fields for a new one stay in sight
+const MOST = { rows: 100, characters: 8_000 }; // what a list may hold
+const SCARCE = 0.8; // of it: from here on the heading tells
 const NO_NEWS = { added: 0, changed: 0, removed: 0, suggested: 0 };
 const NEWS_FOR = 45_000; // how long the last news stays in the heading
 
 export class PreferencesPanel extends HTMLElement {
   static observedAttributes = ["api-base", "thread-id"];
 
+  /** @type {PreferencesStore|null} */
   #store = null;
+  /** @type {Drafts|null} */
   #drafts = null;
+  /** @type {import("./preferences-row.js").Panel|null} */
   #rowsAsk = null; // what the rows of this conversation ask of the panel
   #opened = ""; // the conversation that is open, and where
   #resuming = false; // edits that were open when the person left wait for the list
   #isTold = false; // the host has taken it over to say that the sign-in has run out
   #missing = ""; // what the host has not set
-  #missingTimer = 0;
-  #rows = new Map(); // row id → RowView
-  #suggestions = new Map(); // suggestion id → SuggestionView
+  /** @type {ReturnType<typeof setTimeout>|undefined} */
+  #missingTimer;
+  /** @type {Map<string, RowView>} by the row's id */
+  #rows = new Map();
+  /** @type {Map<string, SuggestionView>} by the suggestion's id */
+  #suggestions = new Map();
+  /** @type {TokenProvider|null} */
   #token = null;
-  #connected = null; // the AbortController of what lives while the element is in a page
+  /** @type {AbortController|null} */
+  #connected = null; // ends what lives while the element is in a page
   #starting = false;
   #drawing = false;
-  #matter = ""; // what the notice is about: "lock" or "order"
+  #unfolded = false; // whether each removed row is shown
+  /** @type {RowView|null} */
+  #moving = null; // the row whose buttons to move it are shown
+  /** @type {Matter|null} */
+  #matter = null; // what the notice is about
+  /** @type {string[]} */
   #saying = [];
-  #sayTimer = 0;
+  /** @type {ReturnType<typeof setTimeout>|undefined} */
+  #sayTimer;
   #news = { ...NO_NEWS };
   #newsUntil = 0;
   // the parts of the page that change
-  #composer; #unsent; #history; #count; #trouble; #notice; #lockEdits; #lockAll; #unlockAll; #empty; #live; #newsLine;
-  #waiting; #waitingCount; #dismissAll; #suggested;
-  #listTab; #historyTab; #listPage; #historyPage;
-  #sections = {};
+  /** @type {DraftForm} */ #composer;
+  /** @type {HistoryView|null} loaded when it is first looked at */
+  #history = null;
+  /** @type {typeof import("./preferences-suggestions.js").SuggestionView|null} loaded with the first suggestion */
+  #Suggestion = null;
+  /** @type {Message} */ #notice;
+  /** @type {Menu} */ #menu;
+  /** @type {HTMLInputElement} */ #search;
+  /** @type {HTMLElement} */ #unsent;
+  /** @type {HTMLElement} */ #count;
+  /** @type {HTMLElement} */ #trouble;
+  /** @type {HTMLElement} */ #frame;
+  /** @type {HTMLElement} */ #empty;
+  /** @type {HTMLElement} */ #live;
+  /** @type {HTMLElement} */ #newsLine;
+  /** @type {HTMLElement} */ #listTab;
+  /** @type {HTMLElement} */ #historyTab;
+  /** @type {HTMLElement} */ #listPage;
+  /** @type {HTMLElement} */ #historyPage;
+  /** @type {HTMLElement} */ #waiting;
+  /** @type {HTMLElement} */ #waitingCount;
+  /** @type {HTMLElement} */ #dismissAll;
+  /** @type {{list: HTMLElement, element: HTMLElement}} */ #suggested;
+  #sections = { hard: section("hard"), soft: section("soft") };
+  #root = this.attachShadow({ mode: "open" });
 
   /** What the history asks of the panel, and a host page has no use for. */
   #inside = {
     store: () => this.#store,
-    announce: (text) => this.#announce(text),
-    failed: (error, doing) => this.#failed(error, doing),
+    announce: (/** @type {string} */ text) => this.#announce(text),
+    failed: (/** @type {RequestError} */ error, /** @type {string} */ doing) => this.#failed(error, doing),
   };
 
   /**
    * What the rows of one conversation ask of the panel. They keep to it when another one is open by the time
    * that an answer comes.
+   * @param {PreferencesStore} store
+   * @param {Drafts} drafts
    * @returns {import("./preferences-row.js").Panel}
    */
   #insideOf(store, drafts) {
     const isHere = () => store === this.#store;
     return {
       store: () => store,
-      lockEdits: () => this.#lockEdits.checked,
+      lockEdits: () => this.#menu.lockEdits.checked,
       announce: (text) => isHere() && this.#announce(text),
       failed: (error, doing) => this.#failed(error, doing),
       render: () => isHere() && this.#render(),
       step: (id, by) => this.#step(id, by),
+      moves: (view) => this.#showMovesOf(view),
       grab: (event, view) => this.#grab(event, view),
       leave: (view) => isHere() && this.#leave(view),
       keep: (id, edit) => drafts.keepEdit(id, edit),
       superseded: (matter) => this.#superseded(matter),
       write: (id, draft) => this.#rows.get(id)?.write(draft),
-      removeAsSuggested: (suggestion) => this.#rows.get(suggestion.preference_id)?.removeAsSuggested(suggestion),
+      removeAsSuggested: (suggestion) => this.#rows.get(suggestion.preference_id ?? "")?.removeAsSuggested(suggestion),
     };
   }
 
   constructor() {
     super();
-    const root = this.attachShadow({ mode: "open" });
+    const root = this.#root;
     root.adoptedStyleSheets = [sheet]; // no style element: a strict Content-Security-Policy stands
     this.#build(root);
     // A page may have set the properties before this module was there
     for (const name of ["threadId", "apiBase", "tokenProvider", "token-provider"]) {
       if (!Object.hasOwn(this, name)) continue;
-      const early = this[name];
-      delete this[name];
-      this[name] = early;
+      const self = /** @type {Record<string, any>} */ (/** @type {unknown} */ (this));
+      const early = self[name];
+      delete self[name];
+      self[name] = early;
     }
   }
 
@@ -133,8 +187,9 @@ export class PreferencesPanel extends HTMLElement {
   set tokenProvider(provider) {
     if (provider === this.#token) return;
     this.#token = provider;
-    if (this.#store && provider) this.#store.replaceProvider(provider);
-    else {
+    if (this.#store && provider) {
+      this.#store.replaceProvider(provider);
+    } else {
       this.#forget(); // nobody is signed in: what was read with the old one's tokens leaves the page
       this.#restart();
     }
@@ -149,6 +204,7 @@ export class PreferencesPanel extends HTMLElement {
     this.tokenProvider = provider;
   }
 
+  /** To the field for a new preference. @override */
   focus() {
     this.#composer.title.focus();
   }
@@ -178,6 +234,7 @@ export class PreferencesPanel extends HTMLElement {
     this.#store?.sleep();
   }
 
+  /** @param {string} _name @param {string|null} before @param {string|null} after */
   attributeChangedCallback(_name, before, after) {
     if (before !== after) this.#restart();
   }
@@ -215,10 +272,13 @@ export class PreferencesPanel extends HTMLElement {
       });
       const store = (this.#store = new PreferencesStore(client));
       this.#rowsAsk = this.#insideOf(store, drafts);
-      const ours = (listener) => (event) => store === this.#store && listener(event.detail);
+      /** @param {(detail: any) => void} listener @returns {(event: Event) => void} */
+      const ours = (listener) => (event) => {
+        if (store === this.#store) listener(/** @type {CustomEvent} */ (event).detail);
+      };
       store.addEventListener("list", ours((detail) => this.#onList(threadId, detail)));
       store.addEventListener("lost", ours(() => this.#clear()));
-      store.addEventListener("trouble", ours((error) => error && this.#failed(error, "Not refreshed")));
+      store.addEventListener("trouble", ours((error) => error && this.#failed(error, t.notRefreshed)));
       store.addEventListener("change", ours(() => this.#render()));
       this.#watch();
     }
@@ -241,22 +301,23 @@ export class PreferencesPanel extends HTMLElement {
   /** Takes what was read of the conversation off the page. */
   #clear() {
     this.#rows.clear();
+    this.#search.value = "";
     this.#suggestions.clear();
     this.#notice.clear();
     clearTimeout(this.#sayTimer);
     this.#saying = [];
     this.#news = { ...NO_NEWS };
     say(this.#newsLine, "");
-    this.#history.forget();
+    this.#history?.forget();
     this.#render();
   }
 
   /** Shows what this person began in this conversation. */
   #restore() {
-    const { composer, unsent, edits } = this.#drafts.read();
+    const { composer, unsent, edits } = this.#drafts?.read() ?? {};
     if (composer && this.#composer.isEmpty) this.#composer.write(composer);
     this.#unsent.replaceChildren();
-    for (const draft of unsent ?? []) this.#showUnsent(draft, "Not saved");
+    for (const draft of unsent ?? []) this.#showUnsent(draft, t.notSaved);
     this.#resuming = Boolean(edits);
   }
 
@@ -264,12 +325,12 @@ export class PreferencesPanel extends HTMLElement {
   #lookForMissing() {
     clearTimeout(this.#missingTimer);
     this.#missing = "";
-    const missing = !this.threadId ? "the attribute thread-id, a conversation's id"
-      : !this.#token && "the property tokenProvider, a function that gives an access token";
+    const missing = !this.threadId ? t.missingThread
+      : !this.#token && t.missingToken;
     if (!missing || !this.#connected) return;
     this.#missingTimer = setTimeout(() => {
       if (!this.isConnected || !this.getClientRects().length) return; // nobody sees it, so nothing is amiss yet
-      this.#missing = `This panel needs ${missing}.`;
+      this.#missing = t.missing(missing);
       console.warn(`<preferences-panel>: ${this.#missing}`);
       this.#render();
     }, PATIENCE);
@@ -282,58 +343,62 @@ export class PreferencesPanel extends HTMLElement {
 
   /** Times move on, and the marks of what the agent has just done fade. */
   #tick() {
-    refreshTimes(this.shadowRoot);
+    refreshTimes(this.#root);
     if (Date.now() > this.#newsUntil) say(this.#newsLine, "");
     this.#render();
   }
 
   // -- building ------------------------------------------------------------------------------------------
 
+  /** @param {ShadowRoot} root */
   #build(root) {
-    this.#composer = new DraftForm({ titleHint: "Something the agent should know", submit: "Add", onsubmit: () => this.#add() });
+    this.#composer = new DraftForm({ titleHint: t.titleHint, submit: t.add, onsubmit: () => this.#add() });
     this.#composer.element.addEventListener("input", () => this.#keepComposer());
     this.#unsent = h("div", { class: "unsent" });
-    this.#history = new HistoryView(this.#inside);
     this.#count = h("span", {});
     this.#newsLine = h("span", { class: "news", part: "news", "aria-hidden": "true" }); // heard from the live region
     this.#trouble = h("p", { class: "trouble", part: "trouble", role: "status", hidden: true });
     this.#notice = new Message();
-    this.#lockEdits = h("input", { type: "checkbox", checked: recall(), onchange: () => remember(this.#lockEdits.checked) });
-    this.#lockAll = h("button", { type: "button", class: "plain", part: "button", onclick: () => this.#pressAll(true) }, "Lock all");
-    this.#unlockAll = h("button", { type: "button", class: "plain", part: "button", onclick: () => this.#pressAll(false) }, "Unlock all");
+    this.#menu = new Menu({
+      lockAll: (locked) => this.#setAll(locked),
+      announce: (text) => this.#announce(text),
+      failed: (words) => this.#notice.show(words, [[t.dismiss, () => this.#notice.clear()]]),
+    });
+    this.#search = h("input", {
+      type: "search", class: "field search", part: "field", "aria-label": t.search, placeholder: t.search, hidden: true, autocomplete: "off",
+    });
+    this.#search.addEventListener("input", () => this.#render());
     this.#empty = h("p", { class: "empty", hidden: true });
     this.#waitingCount = h("button", { type: "button", class: "plain", part: "button", onclick: () => this.#goToSuggestions() });
-    this.#dismissAll = h("button", { type: "button", class: "plain", part: "button", "aria-label": "Dismiss all suggestions", onclick: () => this.#dismissSuggestions() }, "Dismiss all");
+    this.#dismissAll = h("button", { type: "button", class: "plain", part: "button", "aria-label": t.dismissAllNamed, onclick: () => this.#dismissSuggestions() }, t.dismissAll);
     this.#waiting = h("p", { class: "waiting", part: "suggestions", hidden: true }, this.#waitingCount, this.#dismissAll);
     const suggestedList = h("ol", { class: "rows", role: "list", "aria-labelledby": "suggested-title" });
-    const suggestedTitle = h("h3", { id: "suggested-title" }, "Suggested by the agent");
+    const suggestedTitle = h("h3", { id: "suggested-title" }, t.suggestedByAgent);
     this.#suggested = { list: suggestedList, element: h("section", { class: "section", part: "section", "data-kind": "suggested", hidden: true }, suggestedTitle, suggestedList) };
-    for (const kind of Object.keys(KINDS)) this.#sections[kind] = section(kind);
     this.#live = h("p", { class: "unseen", role: "status", "aria-live": "polite" });
-    this.#listTab = this.#tab("list", "List");
-    this.#historyTab = this.#tab("history", "History");
+    this.#listTab = this.#tab("list", t.list);
+    this.#historyTab = this.#tab("history", t.history);
     this.#listPage = h(
       "div", { class: "page", id: "list", role: "tabpanel", "aria-labelledby": "list-tab" },
-      h("div", { class: "toolbar", part: "toolbar" },
-        h("label", { class: "choice" }, this.#lockEdits, "Lock what I write"),
-        h("span", { class: "all" }, this.#lockAll, this.#unlockAll)),
-      this.#empty, this.#sections.hard.element, this.#sections.soft.element, this.#suggested.element,
-      h("section", { class: "composer", part: "composer" }, h("h3", {}, "Add a preference"), this.#unsent, this.#composer.element),
+      this.#search, this.#empty, this.#sections.hard.element, this.#sections.soft.element, this.#suggested.element,
+      h("section", { class: "composer", part: "composer" }, h("h3", {}, t.addOne), this.#unsent, this.#composer.element),
     );
-    this.#historyPage = h("div", { class: "page", id: "history", role: "tabpanel", "aria-labelledby": "history-tab", hidden: true }, this.#history.element);
+    this.#historyPage = h("div", { class: "page", id: "history", role: "tabpanel", "aria-labelledby": "history-tab", hidden: true });
     for (const type of ["keydown", "keypress", "keyup"]) root.addEventListener(type, keepTyping);
-    root.append(
-      h("div", { class: "panel", part: "panel" },
-        h("header", { class: "head", part: "header" },
-          h("h2", {}, "Preferences"),
-          h("div", { class: "tabs", role: "tablist", "aria-label": "View" }, this.#listTab, this.#historyTab),
-          h("p", { class: "count", part: "status" }, this.#count, this.#newsLine),
-          this.#waiting),
-        this.#trouble, this.#notice.element, this.#listPage, this.#historyPage, this.#live,
-        h("p", { id: "move-help", hidden: true }, "Arrow up and arrow down move it; pressing shows buttons.")),
+    this.#frame = h("div", { class: "panel", part: "panel" },
+      h("header", { class: "head", part: "header" },
+        h("h2", {}, t.preferences),
+        h("div", { class: "tabs", role: "tablist", "aria-label": t.view }, this.#listTab, this.#historyTab),
+        this.#menu.element,
+        h("p", { class: "count", part: "status" }, this.#count, this.#newsLine),
+        this.#waiting),
+      this.#trouble, this.#notice.element, this.#listPage, this.#historyPage, this.#live,
+      h("p", { id: "move-help", hidden: true }, t.moveHelp),
     );
+    root.append(this.#frame);
   }
 
+  /** @param {"list"|"history"} name @param {string} words */
   #tab(name, words) {
     return h(
       "button",
@@ -352,13 +417,28 @@ export class PreferencesPanel extends HTMLElement {
     );
   }
 
+  /** @param {"list"|"history"} name */
   #open(name) {
-    for (const [own, tab, page] of [["list", this.#listTab, this.#listPage], ["history", this.#historyTab, this.#historyPage]]) {
+    /** @type {Array<[string, HTMLElement, HTMLElement]>} */
+    const pages = [["list", this.#listTab, this.#listPage], ["history", this.#historyTab, this.#historyPage]];
+    for (const [own, tab, page] of pages) {
       set(tab, "aria-selected", String(own === name));
       set(tab, "tabindex", own === name ? 0 : -1);
       page.hidden = own !== name;
     }
-    this.#history.show(name === "history");
+    this.#showHistory();
+  }
+
+  async #showHistory() {
+    if (!this.#history && !this.#historyPage.hidden) {
+      try {
+        const { HistoryView } = await import("./preferences-history.js");
+        if (!this.#history) this.#historyPage.append((this.#history = new HistoryView(this.#inside)).element);
+      } catch {
+        this.#notice.show(t.failed(t.notRead, t.why.offline), [[t.tryAgain, () => this.#showHistory()]]);
+      }
+    }
+    this.#history?.show(!this.#historyPage.hidden);
   }
 
   // -- showing -------------------------------------------------------------------------------------------
@@ -377,25 +457,31 @@ export class PreferencesPanel extends HTMLElement {
     const store = this.#store;
     const rows = store?.rows ?? [];
     const shown = new Map(rows.map((row) => [row.id, row]));
-    for (const row of rows) if (!this.#rows.has(row.id)) this.#rows.set(row.id, new RowView(row.id, this.#rowsAsk));
+    const known = rows.map(({ id }) => this.#view(id));
     if (this.#resuming && store?.loaded) this.#resumeEdits();
     for (const [id, view] of this.#rows) {
-      if (shown.has(id)) view.show(shown.get(id));
-      else if (view.lingers) view.show(null);
+      const row = shown.get(id) ?? null;
+      if (row || view.lingers) view.show(row);
       else this.#drop(id, view);
     }
-    this.#arrange(this.#withLingering(rows.map((row) => this.#rows.get(row.id))));
+    this.#find(rows);
+    const views = this.#withLingering(known);
+    this.#foldRemoved();
+    this.#arrange(views);
     this.#drawSuggestions(rows);
     this.#drawStatus(rows);
   }
 
-  /** Each at its row; additions in a section of their own. */
+  /** Each at its row; additions in a section of their own. @param {ShownRow[]} rows */
   #drawSuggestions(rows) {
     const waiting = this.#store?.suggestions ?? [];
+    if (waiting.length && !this.#Suggestion) return void this.#loadSuggestions();
     const ids = new Set(waiting.map(({ id }) => id));
+    const View = /** @type {typeof import("./preferences-suggestions.js").SuggestionView} */ (this.#Suggestion);
     for (const each of waiting) {
-      if (!this.#suggestions.has(each.id)) this.#suggestions.set(each.id, new SuggestionView(each, this.#rowsAsk));
-      this.#suggestions.get(each.id).show(each.pending !== null);
+      const view = this.#suggestions.get(each.id) ?? new View(each, /** @type {import("./preferences-row.js").Panel} */ (this.#rowsAsk));
+      this.#suggestions.set(each.id, view);
+      view.show(each.pending !== null);
     }
     for (const [id, view] of this.#suggestions) if (!ids.has(id) && !view.lingers) this.#dropSuggestion(id, view, rows);
     const views = [...this.#suggestions.values()];
@@ -407,16 +493,26 @@ export class PreferencesPanel extends HTMLElement {
     this.#suggested.element.hidden = additions.length === 0;
     this.#waiting.hidden = ids.size === 0;
     this.#dismissAll.hidden = ids.size < 2;
-    say(this.#waitingCount, ids.size === 1 ? "1 suggestion" : `${ids.size} suggestions`);
+    say(this.#waitingCount, t.suggestions(ids.size));
   }
 
-  /** Focus that was in it goes to its row; of an addition, to the new row, or to what comes next. */
+  async #loadSuggestions() {
+    try {
+      this.#Suggestion = (await import("./preferences-suggestions.js")).SuggestionView;
+      this.#render();
+    } catch {
+      // there is no connection: it is tried again when something changes, and by the clock
+    }
+  }
+
+  /** Focus that was in it goes to its row; of an addition, to the new row, or to what comes next.
+   * @param {string} id @param {SuggestionView} view @param {ShownRow[]} rows */
   #dropSuggestion(id, view, rows) {
     const { preference_id: target, after } = view.suggestion;
-    const held = view.element.contains(this.shadowRoot.activeElement);
+    const held = view.element.contains(this.#root.activeElement);
     this.#suggestions.delete(id);
     if (!held) return;
-    const row = this.#rows.get(target ?? rows.find((each) => has(each, after))?.id);
+    const row = this.#rows.get(target ?? rows.find((each) => after && has(each, after))?.id ?? "");
     const next = [...this.#suggestions.values()].find(({ suggestion }) => suggestion.action === "add");
     if (row?.face === "reading") row.editButton.focus();
     else if (next) next.focus();
@@ -425,49 +521,58 @@ export class PreferencesPanel extends HTMLElement {
 
   #goToSuggestions() {
     this.#open("list");
-    const first = this.shadowRoot.querySelector(".suggestion");
+    const first = this.#root.querySelector(".suggestion");
     [...this.#suggestions.values()].find(({ element }) => element === first)?.focus();
   }
 
   async #dismissSuggestions() {
-    const focused = this.shadowRoot.activeElement;
+    const focused = this.#root.activeElement;
     this.#notice.clear();
     try {
-      await this.#store.dismissAll();
+      await this.#store?.dismissAll();
       if (focused === this.#dismissAll) this.#composer.title.focus(); // it is gone with them
-      this.#announce("All suggestions are dismissed.");
+      this.#announce(t.allDismissed);
     } catch (error) {
-      this.#tellFailure(error, "Not dismissed", () => this.#dismissSuggestions(), "suggestions");
+      this.#tellFailure(/** @type {RequestError} */ (error), t.notDismissed, () => this.#dismissSuggestions(), "suggestions");
     }
   }
 
+  /** @param {RowView[]} views */
   #arrange(views) {
-    const focused = this.shadowRoot.activeElement;
+    const focused = /** @type {HTMLElement|null} */ (this.#root.activeElement);
     for (const [kind, { element, list }] of Object.entries(this.#sections)) {
       const own = views.filter((view) => view.section === kind);
       own.forEach((view, at) => (view.after = own[at - 1]?.id ?? null));
       arrange(list, own.map((view) => view.element));
-      element.hidden = own.length === 0;
+      element.hidden = !own.some((view) => !view.filtered);
     }
     // A row that went over to the other kind was moved, and a move blurs
-    if (focused?.isConnected && this.shadowRoot.activeElement !== focused) focused.focus({ preventScroll: true });
+    if (focused?.isConnected && this.#root.activeElement !== focused) focused.focus({ preventScroll: true });
+  }
+
+  /** The row's, as long as the conversation is open. @param {string} id */
+  #view(id) {
+    let view = this.#rows.get(id);
+    if (!view) {
+      view = new RowView(id, /** @type {import("./preferences-row.js").Panel} */ (this.#rowsAsk));
+      this.#rows.set(id, view);
+    }
+    return view;
   }
 
   #resumeEdits() {
     this.#resuming = false;
-    for (const [id, { base, draft }] of Object.entries(this.#drafts.read().edits ?? {})) {
-      if (!this.#rows.has(id)) this.#rows.set(id, new RowView(id, this.#rowsAsk));
-      this.#rows.get(id).resume(base, draft);
-    }
+    for (const [id, { base, draft }] of Object.entries(this.#drafts?.read().edits ?? {})) this.#view(id).resume(base, draft);
   }
 
+  /** @param {string} id @param {RowView} view */
   #drop(id, view) {
     this.#leave(view);
     view.element.remove();
     this.#rows.delete(id);
   }
 
-  /** Rows that the list no longer has, and that still have something to say, stay where they were. */
+  /** Rows that the list no longer has, and that still have something to say, stay where they were. @param {RowView[]} views */
   #withLingering(views) {
     const present = new Set(views);
     for (const view of this.#rows.values()) {
@@ -480,29 +585,53 @@ export class PreferencesPanel extends HTMLElement {
     return views;
   }
 
+  /** A long list can be searched: the rows that do not have the words are out of sight. @param {ShownRow[]} rows */
+  #find(rows) {
+    const isLong = rows.length >= LONG;
+    if (!isLong) this.#search.value = "";
+    this.#search.hidden = !isLong;
+    set(this.#frame, "data-long", isLong);
+    const words = folded(this.#search.value).split(/\s+/).filter(Boolean);
+    for (const { id, title, subtitle } of rows) {
+      const text = folded(`${title} ${subtitle ?? ""}`);
+      this.#view(id).filter(!words.every((word) => text.includes(word)));
+    }
+  }
+
+  /** Of several removed rows the last one offers its way back, and leads to the others. */
+  #foldRemoved() {
+    const removed = [...this.#rows.values()].filter((view) => view.face === "removed").sort((one, other) => one.settled - other.settled);
+    const last = removed.pop();
+    if (!removed.length) this.#unfolded = false;
+    for (const view of removed) view.fold(!this.#unfolded);
+    last?.fold(false, this.#unfolded ? 0 : removed.length, () => {
+      this.#unfolded = true;
+      this.#draw();
+    });
+  }
+
+  /** @param {ShownRow[]} rows */
   #drawStatus(rows) {
     const trouble = this.#store?.trouble ?? null;
     const isLoaded = Boolean(this.#store?.loaded);
-    const locked = rows.filter((row) => row.locked).length;
     const held = rows.filter((row) => row.held).length;
-    say(this.#count, isLoaded ? tally(rows.length, held) : "");
-    set(this.#lockAll, "aria-disabled", locked === rows.length ? "true" : null);
-    set(this.#unlockAll, "aria-disabled", locked === 0 ? "true" : null);
+    const found = rows.filter(({ id }) => !this.#view(id).filtered).length;
+    say(this.#count, isLoaded ? tally(rows, held, found) : "");
+    this.#menu.update(rows.filter((row) => !row.unsaved));
     this.#empty.hidden = this.#rows.size > 0 || (!isLoaded && trouble !== null);
-    say(this.#empty, isLoaded
-      ? "Nothing here yet. What the agent understands of your wishes appears here, and you can write the first one yourself."
-      : this.#missing || "Loading…");
+    say(this.#empty, isLoaded ? t.empty : this.#missing || t.loading);
     this.#drawTrouble(trouble?.code === "unauthorized" && this.#isTold ? null : trouble);
   }
 
+  /** @param {RequestError|null} trouble */
   #drawTrouble(trouble) {
     if (this.#trouble.hidden === !trouble && this.#trouble.dataset.code === (trouble?.code ?? "")) return;
     this.#trouble.hidden = !trouble;
     this.#trouble.dataset.code = trouble?.code ?? "";
     if (!trouble) return this.#trouble.replaceChildren();
     const lost = trouble.code === "not_found";
-    const words = lost ? "This conversation cannot be found." : trouble.code === "unauthorized" ? "Your sign-in has run out." : `Not up to date: ${trouble.message}. Trying again by itself.`;
-    this.#trouble.replaceChildren(words, " ", h("button", { type: "button", class: "plain", onclick: () => this.refresh() }, "Try now"));
+    const words = lost ? t.lost : trouble.code === "unauthorized" ? t.signedOut : t.stale(trouble.message);
+    this.#trouble.replaceChildren(words, " ", h("button", { type: "button", class: "plain", onclick: () => this.refresh() }, t.tryNow));
   }
 
   // -- what the person does ------------------------------------------------------------------------------
@@ -513,38 +642,43 @@ export class PreferencesPanel extends HTMLElement {
     if (!this.#store) return;
     const draft = composer.read();
     composer.write({ ...draft, title: "", subtitle: null });
+    this.#search.value = ""; // what is new is seen
     this.#keepComposer();
-    if (composer.element.contains(this.shadowRoot.activeElement)) composer.title.focus();
-    return this.#send(draft);
+    if (composer.element.contains(this.#root.activeElement)) composer.title.focus();
+    this.#send(draft);
   }
 
+  /** @param {Draft} draft */
   async #send(draft) {
     const store = this.#store;
     const drafts = this.#drafts;
-    const lock = this.#lockEdits.checked;
+    if (!store || !drafts) return;
+    const lock = this.#menu.lockEdits.checked;
     try {
       const list = await store.add(draft);
-      const { outcome, position, id } = list.outcomes?.[0] ?? {};
-      if (lock && outcome === "recorded") this.#lock(id, store);
+      const made = list.outcomes?.[0];
+      if (lock && made?.outcome === "recorded") this.#lock(made.id, store);
       if (store !== this.#store) return; // another conversation is open by now
-      if (outcome === "duplicate") this.#composer.message.show(`It is there already, as number ${position}.`, [], "calm");
-      else this.#announce(`Added as number ${position ?? list.preferences.length}.`);
+      if (made?.outcome === "duplicate") this.#composer.message.show(t.duplicate(made.position), [], "calm");
+      else this.#announce(t.addedAs(made?.position ?? list.preferences.length));
     } catch (error) {
-      this.#notSent(error, draft, store, drafts);
+      this.#notSent(/** @type {RequestError} */ (error), draft, store, drafts);
     }
   }
 
+  /** @param {string} id @param {PreferencesStore} store */
   async #lock(id, store) {
     try {
       await store.lock(id, true);
     } catch (error) {
-      this.#tellFailure(error, "Not locked", () => this.#lock(id, store), "lock");
+      this.#tellFailure(/** @type {RequestError} */ (error), t.notLocked, () => this.#lock(id, store), "lock");
     }
   }
 
-  /** The text comes back into the fields, or waits above them where the person has gone on. */
+  /** The text comes back into the fields, or waits above them where the person has gone on.
+   * @param {RequestError} error @param {Draft} draft @param {PreferencesStore} store @param {Drafts} drafts */
   #notSent(error, draft, store, drafts) {
-    const isTold = this.#failed(error, "Not saved");
+    const isTold = this.#failed(error, t.notSaved);
     const isHere = store === this.#store;
     if (isHere && this.#composer.isEmpty) {
       this.#composer.write(draft);
@@ -554,31 +688,33 @@ export class PreferencesPanel extends HTMLElement {
       return;
     }
     drafts.keep({ unsent: [...(drafts.read().unsent ?? []), draft] });
-    if (isHere) this.#showUnsent(draft, `Not saved, ${error.message}`, error.arrived);
+    if (isHere) this.#showUnsent(draft, `${t.notSaved}, ${error.message}`, error.arrived);
   }
 
-  /** What was lost on the way back is in the list: its text need not be sent again. */
+  /** What was lost on the way back is in the list: its text need not be sent again.
+   * @param {Draft} draft @param {RequestError} error @param {PreferencesStore} store */
   #hasArrived(draft, error, store) {
     if (!error.unsure || store !== this.#store || JSON.stringify(this.#composer.read()) !== JSON.stringify(draft)) return;
     this.#composer.write({ ...draft, title: "", subtitle: null });
     this.#keepComposer();
-    this.#announce("Added.");
+    this.#announce(t.added);
   }
 
+  /** @param {Draft} draft @param {string} why @param {Promise<unknown>} [arrived] */
   #showUnsent(draft, why, arrived) {
     const message = new Message();
     const drafts = this.#drafts;
     const letGo = () => {
       message.element.remove();
-      const unsent = drafts.read().unsent ?? [];
+      const unsent = drafts?.read().unsent ?? [];
       const at = unsent.findIndex((each) => each.title === draft.title && each.subtitle === draft.subtitle);
-      drafts.keep({ unsent: unsent.filter((_, place) => place !== at) });
+      drafts?.keep({ unsent: unsent.filter((_, place) => place !== at) });
     };
     const again = () => {
       letGo();
       this.#send(draft);
     };
-    message.show(`${why}: ${draft.title}`, [["Try again", again], ["Discard", letGo]]);
+    message.show(`${why}: ${draft.title}`, [[t.tryAgain, again], [t.discard, letGo]]);
     arrived?.then(() => message.element.isConnected && letGo());
     this.#unsent.append(message.element);
   }
@@ -587,31 +723,33 @@ export class PreferencesPanel extends HTMLElement {
     this.#drafts?.keep({ composer: this.#composer.isEmpty ? null : this.#composer.read() });
   }
 
-  #pressAll(locked) {
-    const button = locked ? this.#lockAll : this.#unlockAll;
-    if (button.getAttribute("aria-disabled") !== "true") this.#setAll(locked);
-  }
-
+  /** @param {boolean} locked */
   async #setAll(locked) {
     this.#notice.clear();
     for (const view of this.#rows.values()) view.message.clear(); // what failed of one lock is asked for no more
     try {
-      await this.#store.lockAll(locked);
-      this.#announce(locked ? "All are locked." : "All are unlocked.");
+      await this.#store?.lockAll(locked);
+      this.#announce(locked ? t.allLocked : t.allUnlocked);
     } catch (error) {
-      this.#tellFailure(error, locked ? "Not locked" : "Not unlocked", () => this.#setAll(locked), "lock");
+      this.#tellFailure(/** @type {RequestError} */ (error), locked ? t.notLocked : t.notUnlocked, () => this.#setAll(locked), "lock");
     }
   }
 
-  /** Moves a row by one among those of its kind. */
+  /** Moves a row by one among those of its kind. @param {string} id @param {-1|1|number} by */
   #step(id, by) {
     const own = this.#neighbours(id);
     const target = own[own.findIndex((row) => row.id === id) + by];
     if (target) this.#place(id, target.id, by < 0 ? "before" : "after");
-    else this.#announce(by < 0 ? "It is the first." : "It is the last.");
+    else this.#announce(by < 0 ? t.first : t.last);
   }
 
-  /** Begins to drag a row. */
+  /** One row at a time shows its buttons. @param {RowView} view */
+  #showMovesOf(view) {
+    if (this.#moving !== view) this.#moving?.hideMoves();
+    this.#moving = view;
+  }
+
+  /** Begins to drag a row. @param {PointerEvent} event @param {RowView} view */
   #grab(event, view) {
     drag(event, view.element, (target, side) => {
       const other = [...this.#rows.values()].find((row) => row.element === target);
@@ -619,49 +757,56 @@ export class PreferencesPanel extends HTMLElement {
     });
   }
 
+  get #saved() {
+    return (this.#store?.rows ?? []).filter((row) => !row.unsaved);
+  }
+
+  /** @param {string} id */
   #neighbours(id) {
-    const rows = this.#store.rows.filter((row) => !row.unsaved);
+    const rows = this.#saved;
     const kind = rows.find((row) => row.id === id)?.kind;
     return rows.filter((row) => row.kind === kind);
   }
 
+  /** @param {string} id @param {string} targetId @param {"before"|"after"} side */
   #place(id, targetId, side) {
-    const before = this.#store.rows.filter((row) => !row.unsaved).map((row) => row.id);
+    const before = this.#saved.map((row) => row.id);
     const ids = before.filter((each) => each !== id);
     const at = ids.indexOf(targetId);
     if (at < 0 || !before.includes(id)) return; // either may have gone since the press
     ids.splice(side === "after" ? at + 1 : at, 0, id);
     if (ids.every((each, place) => each === before[place])) return;
-    this.#announce(`Number ${ids.indexOf(id) + 1} of ${ids.length}.`, true);
+    this.#announce(t.place(ids.indexOf(id) + 1, ids.length), true);
     this.#order(ids);
   }
 
+  /** @param {string[]} ids */
   async #order(ids) {
     this.#notice.clear();
     try {
-      await this.#store.order(ids);
+      await this.#store?.order(ids);
     } catch (error) {
-      this.#tellFailure(error, "Not moved", () => this.#order(ids), "order");
+      this.#tellFailure(/** @type {RequestError} */ (error), t.notMoved, () => this.#order(ids), "order");
     }
   }
 
-  /** Where focus goes when a row goes: to the next one, the one before, or the new preference's field. */
+  /** Where focus goes when a row goes: to the next one, the one before, or the new preference's field. @param {RowView} view */
   #leave(view) {
-    if (!view.element.contains(this.shadowRoot.activeElement)) return;
+    if (!view.element.contains(this.#root.activeElement)) return;
     const all = Object.values(this.#sections).flatMap(({ list }) => [...list.children]);
     const at = all.indexOf(view.element);
-    const views = new Map([...this.#rows.values()].map((each) => [each.element, each]));
-    const stays = (element) => element !== view.element && views.get(element)?.face === "reading";
-    const next = all.slice(at + 1).find(stays) ?? all.slice(0, at).reverse().find(stays);
-    (next ? views.get(next).editButton : this.#composer.title).focus();
+    const seen = new Map([...this.#rows.values()].filter((each) => each !== view && each.face === "reading" && !each.filtered).map((each) => [each.element, each]));
+    const next = [...all.slice(at + 1), ...all.slice(0, Math.max(at, 0)).reverse()].map((element) => seen.get(/** @type {HTMLLIElement} */ (element))).find(Boolean);
+    (next ? next.editButton : this.#composer.title).focus();
   }
 
   // -- what the list did ---------------------------------------------------------------------------------
 
+  /** @param {string} threadId @param {Step} step */
   #onList(threadId, { before, after, operation }) {
     const detail = { threadId, revision: after.revision, preferences: after.preferences, suggestions: after.suggestions.length };
     this.dispatchEvent(new CustomEvent("preferences-changed", { detail, bubbles: true, composed: true }));
-    this.#history.refresh();
+    this.#history?.refresh();
     if (!before) return;
     const known = new Map(before.preferences.map((row) => [row.id, row]));
     for (const row of after.preferences) {
@@ -673,12 +818,12 @@ export class PreferencesPanel extends HTMLElement {
     const waited = new Set(before.suggestions.map(({ id }) => id));
     this.#news.suggested += after.suggestions.filter(({ id }) => !waited.has(id)).length;
     // Who removed a row is in the history only; what the person just did here is no news
-    known.delete(operation?.removes);
+    if (operation?.removes) known.delete(operation.removes);
     if (!operation?.undoes) this.#news.removed += known.size;
     this.#gather();
   }
 
-  /** @param {Error & {code?: string, status?: number}} error
+  /** @param {RequestError} error
    * @param {string} doing what did not come about
    * @returns {boolean} whether it is told once for the whole panel, so that no place need repeat it */
   #failed(error, doing) {
@@ -691,20 +836,24 @@ export class PreferencesPanel extends HTMLElement {
     return true;
   }
 
-  /** For what concerns no single row or field. */
+  /**
+   * For what concerns no single row or field.
+   * @param {RequestError} error @param {string} doing @param {() => void} again @param {Matter} matter
+   */
   #tellFailure(error, doing, again, matter) {
     if (this.#failed(error, doing)) return;
     this.#matter = matter;
-    const ways = [["Try again", again], ["Dismiss", () => this.#notice.clear()]];
-    this.#notice.show(`${doing}: ${error.message}.`, ways, "trouble", error.arrived);
+    /** @type {Array<[string, () => void]>} */
+    const ways = [[t.tryAgain, again], [t.dismiss, () => this.#notice.clear()]];
+    this.#notice.show(t.failed(doing, error.message), ways, "trouble", error.arrived);
   }
 
-  /** The person asks for something else in this matter: what failed before is not offered again. */
+  /** The person asks for something else in this matter: what failed before is not offered again. @param {string} matter */
   #superseded(matter) {
     if (this.#matter === matter) this.#notice.clear();
   }
 
-  /** Says something politely, together with what else there is to say just now. */
+  /** Says something politely, together with what else there is to say just now. @param {string} text */
   #announce(text, only = false) {
     if (only) this.#saying = [];
     this.#saying.push(text);
@@ -729,47 +878,41 @@ export class PreferencesPanel extends HTMLElement {
   }
 }
 
-/** What is typed into a field is no hot key of the page around it. */
-function keepTyping(event) {
+/** What is typed into a field is no hot key of the page around it. @param {Event} pressed */
+function keepTyping(pressed) {
+  const event = /** @type {KeyboardEvent} */ (pressed);
   const isChord = (event.ctrlKey || event.metaKey || event.altKey) && !event.getModifierState("AltGraph");
-  if (event.target.matches(".field") && !isChord && !/^(Escape|Tab|F\d+)$/.test(event.key)) event.stopPropagation();
+  if (/** @type {Element} */ (event.target).matches(".field") && !isChord && !/^(Escape|Tab|F\d+)$/.test(event.key)) event.stopPropagation();
 }
 
+/** @param {Kind} kind */
 function section(kind) {
   const list = h("ol", { class: "rows", role: "list", part: "list", "aria-labelledby": `${kind}-title` });
-  const title = h("h3", { id: `${kind}-title` }, KINDS[kind], " ", h("span", { class: "kind-word" }, kind));
+  const title = h("h3", { id: `${kind}-title` }, h("span", { class: `mark mark-${kind}`, "aria-hidden": "true" }), t.kinds[kind]);
   return { list, element: h("section", { class: "section", part: "section", "data-kind": kind, hidden: true }, title, list) };
 }
 
-function tally(count, locked) {
-  return count ? `${amount(count)}, ${locked || "none"} locked` : "No preferences yet";
+/** What the heading says: how many there are, and how much a list may hold where that gets scarce.
+ * @param {ShownRow[]} rows @param {number} locked @param {number} found by the search */
+function tally(rows, locked, found) {
+  const count = rows.length;
+  if (!count) return t.none;
+  const characters = rows.reduce((sum, { title, subtitle }) => sum + lengthOf(title) + lengthOf(subtitle), 0);
+  const parts = [count >= MOST.rows * SCARCE ? t.countOf(count, MOST.rows) : t.count(count), t.locks(locked)];
+  if (characters >= MOST.characters * SCARCE) parts.push(t.characters(number(characters), number(MOST.characters)));
+  if (found < count) parts.push(t.found(found));
+  return parts.join(", ");
 }
 
-function amount(count) {
-  return count === 1 ? "1 preference" : `${count} preferences`;
-}
+/** @param {number} value */
+const number = (value) => value.toLocaleString(language);
 
+/** Words as they are compared: without case, and without accents. @param {string} text */
+const folded = (text) => text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase();
+
+/** @param {{added: number, changed: number, removed: number, suggested: number}} news */
 function newsOf({ added, changed, removed, suggested }) {
-  const agent = [added && `${amount(added)} added`, changed && `${amount(changed)} changed`].filter(Boolean);
-  return [agent.length && `By the agent: ${agent.join(", ")}.`, removed && `${amount(removed)} removed.`,
-    suggested && `The agent suggests ${suggested === 1 ? "a change" : `${suggested} changes`}.`].filter(Boolean);
-}
-
-// A browser may refuse storage altogether: then the choice lasts as long as the page
-function recall() {
-  try {
-    return localStorage.getItem(LOCK_EDITS) === "yes";
-  } catch {
-    return false;
-  }
-}
-
-function remember(yes) {
-  try {
-    localStorage.setItem(LOCK_EDITS, yes ? "yes" : "no");
-  } catch {
-    // nothing is lost but the memory of it
-  }
+  return [added || changed ? t.agentDid(added, changed) : "", removed ? t.removedCount(removed) : "", suggested ? t.agentSuggests(suggested) : ""].filter(Boolean);
 }
 
 // A page may load this from two addresses: the first copy serves

@@ -3,19 +3,28 @@
  * and has three faces: reading, writing (the edit in place) and removed (with the way back at hand).
  */
 import { h, set, say, icon, tell } from "./dom.js";
-import { DraftForm, Message, KINDS, FIELDS, difference } from "./preferences-forms.js";
+import { DraftForm, Message, FIELDS, difference } from "./preferences-forms.js";
 import { RequestError } from "./preferences-client.js";
 import { has } from "./preferences-store.js";
+import { t } from "./preferences-texts.js";
 
 /**
+ * @typedef {import("./preferences-client.js").RequestError} RequestFailure
+ * @typedef {import("./preferences-client.js").Row} Row
+ * @typedef {import("./preferences-client.js").Suggestion} Suggestion
+ * @typedef {import("./preferences-client.js").Draft} Draft
+ * @typedef {import("./preferences-client.js").Values} Values
+ * @typedef {import("./preferences-client.js").Kind} Kind
+ * @typedef {import("./preferences-store.js").ShownRow} ShownRow
+ * @typedef {import("./preferences-store.js").PreferencesStore} PreferencesStore
+ *
  * What a row asks of its panel.
- * @typedef {{store: () => import("./preferences-store.js").PreferencesStore|null, lockEdits: () => boolean,
- *   announce: (text: string) => void, failed: (error: Error, doing: string) => boolean, render: () => void,
- *   keep: (id: string, edit: {base: any, draft: import("./preferences-client.js").Draft}|null) => void,
+ * @typedef {{store: () => PreferencesStore, lockEdits: () => boolean,
+ *   announce: (text: string) => void, failed: (error: RequestFailure, doing: string) => boolean, render: () => void,
+ *   keep: (id: string, edit: {base: Row, draft: Draft}|null) => void,
  *   step: (id: string, by: number) => void, grab: (event: PointerEvent, row: RowView) => void,
- *   leave: (row: RowView) => void, superseded: (matter: string) => void,
- *   write: (id: string, draft: import("./preferences-client.js").Draft|null) => void,
- *   removeAsSuggested: (suggestion: import("./preferences-client.js").Suggestion) => void}} Panel
+ *   leave: (row: RowView) => void, moves: (row: RowView) => void, superseded: (matter: string) => void,
+ *   write: (id: string, draft: Draft|null) => void, removeAsSuggested: (suggestion: Suggestion) => void}} Panel
  */
 
 /** The history is written a moment after the change: how often, and after how many milliseconds, to look for one. */
@@ -25,45 +34,59 @@ const LOOK = { times: 6, after: 700 };
 const SETTLE = 600;
 
 export class RowView {
+  // The form for the edit in place, and the strip of a removed row: built when first needed
+  /** @type {DraftForm} */ form;
+  /** @type {HTMLElement} */ writing;
+  /** @type {HTMLElement} */ conflict;
+  /** @type {HTMLElement} */ theirWords;
+  /** @type {HTMLElement} */ theirTitle;
+  /** @type {HTMLElement} */ theirSubtitle;
+  /** @type {HTMLElement} */ theirKind;
+  /** @type {HTMLElement} */ strip;
+  /** @type {HTMLElement} */ stripWords;
+  /** @type {HTMLElement} */ stripTitle;
+  /** @type {HTMLElement} */ undoButton;
+  /** @type {HTMLElement} */ othersButton;
+  /** @type {Message} */ stripMessage;
+
   /** @param {string} id @param {Panel} panel */
   constructor(id, panel) {
     this.id = id;
     this.panel = panel;
-    this.face = "reading"; // or "writing", "removed"
-    this.row = null;
+    /** @type {"reading"|"writing"|"removed"} */
+    this.face = "reading";
+    /** @type {ShownRow} as last shown: there is none before the first time only */
+    this.row = /** @type {any} */ (null);
+    /** @type {Kind} */
     this.section = "soft"; // the kind under which it stands on the page
-    this.base = null; // while writing: the row as it was when the person last saw it
+    /** @type {Row} while writing: the row as it was when the person last saw it */
+    this.base = this.row;
     this.gone = false; // while writing: the row is no longer in the list
     this.saving = false;
+    this.undoing = false;
+    /** @type {(() => void)|null} */
+    this.unfold = null;
+    this.filtered = false; // a search leaves it out
     this.settled = 0; // from when on the strip takes presses
     this.removal = 0; // the revision that removed it, once that is known
+    /** @type {string|null} */
     this.after = null; // the row before this one when last shown, for a row that lingers
-    this.#build();
-  }
 
-  /** Whether it stays on the page although the list no longer has it. */
-  get lingers() {
-    return this.face !== "reading" || this.saving;
-  }
-
-  // -- building ------------------------------------------------------------------------------------------
-
-  #build() {
     this.grip = h(
       "button",
       {
         type: "button", class: "grip", part: "grip", "aria-expanded": "false", "aria-describedby": "move-help",
         onkeydown: (event) => this.#moveByKey(event),
         onpointerdown: (event) => this.panel.grab(event, this),
-        onclick: () => this.#showMoves(this.moves.hidden),
+        onclick: () => (this.moves.hidden ? this.#showMoves() : this.hideMoves()),
       },
       icon("grip"),
     );
-    this.number = h("span", { class: "number", part: "number" });
+    this.number = h("span", { class: "number", part: "number", title: t.agentsNumber });
     this.title = h("p", { class: "title", part: "title", dir: "auto" });
     this.subtitle = h("p", { class: "subtitle", part: "subtitle", dir: "auto" });
     this.freshWord = h("span", { class: "fresh", part: "fresh" });
-    this.lockWord = h("span", { class: "lock-word" }, "Locked");
+    this.lockWord = h("span", { class: "lock-word" }, t.locked);
     this.who = h("span", {});
     this.when = h("time", {});
     this.pendingWord = h("span", { class: "pending-word" });
@@ -72,21 +95,22 @@ export class RowView {
       "p", { class: "meta", part: "meta" },
       this.freshWord, this.lockWord, this.from, this.pendingWord,
     );
+    /** @type {HTMLButtonElement} */
     this.lockButton = this.#button("lock", () => this.#setLock(!this.row.locked), icon("unlocked"), icon("locked"));
     this.editButton = this.#button("edit", () => this.write(), icon("edit"));
     this.removeButton = this.#button("remove", () => this.#askToRemove(), icon("remove"));
     this.moves = h(
-      "div", { class: "moves", role: "group", "aria-label": "Move", hidden: true },
-      h("button", { type: "button", class: "plain", onclick: () => this.panel.step(this.id, -1) }, icon("up"), "Up"),
-      h("button", { type: "button", class: "plain", onclick: () => this.panel.step(this.id, 1) }, icon("down"), "Down"),
-      h("button", { type: "button", class: "plain", onclick: () => this.#showMoves(false, true) }, "Done"),
+      "div", { class: "moves", role: "group", "aria-label": t.move, hidden: true, onkeydown: (event) => this.#closeByKey(event) },
+      h("button", { type: "button", class: "plain", onclick: () => this.panel.step(this.id, -1) }, icon("up"), t.up),
+      h("button", { type: "button", class: "plain", onclick: () => this.panel.step(this.id, 1) }, icon("down"), t.down),
+      h("button", { type: "button", class: "plain", onclick: () => this.#closeMoves() }, t.done),
     );
     this.message = new Message();
     this.reading = h(
       "div", { class: "reading" },
       this.grip, this.number,
-      h("div", { class: "words" }, this.title, this.subtitle),
-      meta,
+      h("div", { class: "words" }, this.title, meta),
+      this.subtitle,
       h("div", { class: "actions" }, this.lockButton, this.editButton, this.removeButton),
       this.moves, this.message.element,
     );
@@ -94,21 +118,36 @@ export class RowView {
     this.element = h("li", { class: "row", part: "row" }, this.reading, this.suggested);
   }
 
+  /** @param {boolean} filtered whether a search leaves it out; a row that asks or tells something stays in sight */
+  filter(filtered) {
+    this.filtered = filtered && !this.lingers;
+    set(this.element, "data-filtered", this.filtered);
+  }
+
+  /** Whether it stays on the page although the list no longer has it. */
+  get lingers() {
+    return this.face !== "reading" || this.saving;
+  }
+
+  /** @param {string} name @param {() => void} onclick @param {...Node} drawing */
   #button(name, onclick, ...drawing) {
-    const press = () => this[`${name}Button`].getAttribute("aria-disabled") !== "true" && onclick();
+    const press = (/** @type {MouseEvent} */ { currentTarget }) =>
+      /** @type {Element} */ (currentTarget).getAttribute("aria-disabled") !== "true" && onclick();
     return h("button", { type: "button", class: `tool ${name}`, part: `button ${name}`, onclick: press }, ...drawing);
   }
 
   // -- showing -------------------------------------------------------------------------------------------
 
-  /** @param {any} row as the store shows it, or null when the list does not have it */
+  /** @param {ShownRow|null} row null when the list does not have it */
   show(row) {
     if (row) this.#read(row);
     if (this.face === "writing") this.#compare(this.panel.store().stored(this.id));
     if (this.face === "removed" && row) this.#turn("reading", this.editButton); // undone, here or elsewhere
+    if (this.face !== "removed") this.element.hidden = false;
     this.#faces();
   }
 
+  /** @param {ShownRow} row */
   #read(row) {
     this.row = row;
     if (this.face !== "writing") this.section = row.kind; // a form under someone's hands does not wander off
@@ -118,28 +157,27 @@ export class RowView {
     set(element, "data-pending", Boolean(row.pending));
     set(element, "data-fresh", row.fresh ?? false);
     set(element, "data-unsaved", Boolean(row.unsaved));
-    set(this.number, "class", `number mark-${row.kind}`);
     say(this.number, String(row.position));
     say(this.title, row.title);
     say(this.subtitle, row.subtitle ?? "");
     this.subtitle.hidden = !row.subtitle;
-    say(this.freshWord, row.fresh ?? "");
+    say(this.freshWord, row.fresh ? t.fresh[row.fresh] : "");
     this.freshWord.hidden = !row.fresh;
     this.lockWord.hidden = !row.locked || Boolean(row.pending);
-    const [who, when] = origin(row) ?? [];
-    this.from.hidden = !who;
-    if (who) {
-      say(this.who, who);
-      tell(this.when, when);
+    const from = origin(row);
+    this.from.hidden = !from;
+    if (from) {
+      say(this.who, row.fresh ? t.byAgent : from.who); // the mark says already what it did
+      tell(this.when, from.when);
     }
-    say(this.pendingWord, row.pending ? `${row.pending}…` : "");
+    say(this.pendingWord, row.pending ? t.pending[/** @type {keyof typeof t.pending} */ (row.pending)] : "");
     this.pendingWord.hidden = !row.pending;
     set(this.lockButton, "aria-pressed", String(row.locked));
-    for (const [button, verb] of [
-      [this.lockButton, "Lock"], [this.editButton, "Edit"], [this.removeButton, "Remove"], [this.grip, "Move"],
-    ]) {
-      set(button, "aria-label", `${verb} ${row.title}`);
-      set(button, "title", button === this.lockButton && row.locked ? "Unlock" : verb);
+    /** @type {Array<[Element, string]>} */
+    const buttons = [[this.lockButton, t.lock], [this.editButton, t.edit], [this.removeButton, t.remove], [this.grip, t.move]];
+    for (const [button, verb] of buttons) {
+      set(button, "aria-label", t.named(verb, row.title));
+      set(button, "title", button === this.lockButton && row.locked ? t.unlock : verb);
     }
     // An edit on its way will change the row's revision: what builds on it has to wait for the answer
     const waiting = row.pending === "Saving" ? "true" : null;
@@ -153,12 +191,20 @@ export class RowView {
     if (this.strip) this.strip.hidden = this.face !== "removed";
   }
 
-  /** Changes the face; focus that was in the old one goes to `next`, focus elsewhere stays where it is. */
+  get #hasFocus() {
+    return this.element.contains(/** @type {ShadowRoot} */ (this.element.getRootNode()).activeElement);
+  }
+
+  /**
+   * Changes the face; focus that was in the old one goes to `next`, focus elsewhere stays where it is.
+   * @param {"reading"|"writing"|"removed"} face
+   * @param {HTMLElement} next
+   */
   #turn(face, next) {
-    const held = this.element.contains(this.element.getRootNode().activeElement);
+    const held = this.#hasFocus;
     this.face = face;
     this.#faces();
-    if (held && next) next.focus();
+    if (held) next.focus();
   }
 
   // -- locking and moving --------------------------------------------------------------------------------
@@ -169,37 +215,58 @@ export class RowView {
     this.panel.superseded("lock");
     try {
       await this.panel.store().lock(this.id, locked);
-    } catch (error) {
-      const doing = locked ? "Not locked" : "Still locked";
+    } catch (caught) {
+      const error = /** @type {RequestFailure} */ (caught);
+      const doing = locked ? t.notLocked : t.stillLocked;
       if (this.panel.failed(error, doing)) return;
-      this.message.show(`${doing}: ${error.message}.`, [["Try again", () => this.#setLock(locked)]], "trouble", error.arrived);
+      this.message.show(t.failed(doing, error.message), [[t.tryAgain, () => this.#setLock(locked)]], "trouble", error.arrived);
     }
   }
 
+  /** @param {KeyboardEvent} event */
   #moveByKey(event) {
-    const by = { ArrowUp: -1, ArrowDown: 1 }[event.key];
+    if (event.key === "Escape") return this.#closeByKey(event);
+    const by = event.key === "ArrowUp" ? -1 : event.key === "ArrowDown" ? 1 : 0;
     if (!by || event.ctrlKey || event.metaKey) return;
     event.preventDefault();
     this.panel.step(this.id, by);
   }
 
   /** The way to move a row without dragging and without arrow keys. */
-  #showMoves(shown, back = false) {
-    this.moves.hidden = !shown;
-    set(this.grip, "aria-expanded", String(shown));
-    if (back) this.grip.focus();
+  #showMoves() {
+    this.moves.hidden = false;
+    set(this.grip, "aria-expanded", "true");
+    this.panel.moves(this);
+  }
+
+  hideMoves() {
+    this.moves.hidden = true;
+    set(this.grip, "aria-expanded", "false");
+  }
+
+  #closeMoves() {
+    this.hideMoves();
+    this.grip.focus();
+  }
+
+  /** @param {KeyboardEvent} event */
+  #closeByKey(event) {
+    if (event.key !== "Escape" || this.moves.hidden) return;
+    event.preventDefault(); // used up here: a dialog around the panel stays open
+    event.stopPropagation();
+    this.#closeMoves();
   }
 
   // -- writing -------------------------------------------------------------------------------------------
 
-  /** Opens the edit that was open when the person left. */
+  /** Opens the edit that was open when the person left. @param {Row} base @param {Draft} draft */
   resume(base, draft) {
     if (this.face === "writing") return;
-    if (!this.row) this.#read(base);
+    if (!this.row) this.#read({ ...base, pending: null, held: false, fresh: null });
     this.#open(base, draft);
   }
 
-  /** Opens the edit in place. @param {import("./preferences-client.js").Draft|null} [draft] what to begin with */
+  /** Opens the edit in place. @param {Draft|null} [draft] what to begin with */
   write(draft = null) {
     const base = this.panel.store().stored(this.id) ?? this.row;
     this.#open(base, draft ?? base);
@@ -207,6 +274,7 @@ export class RowView {
     if (draft) this.#keep();
   }
 
+  /** @param {Row} base @param {Draft} draft */
   #open(base, draft) {
     if (!this.form) this.#buildForm();
     this.message.clear();
@@ -220,18 +288,18 @@ export class RowView {
 
   #buildForm() {
     this.form = new DraftForm({
-      titleHint: "Title", submit: "Save", onsubmit: () => this.#save(), oncancel: () => this.#stopWriting(),
+      titleHint: t.title, submit: t.save, onsubmit: () => this.#save(), oncancel: () => this.#stopWriting(),
     });
     this.form.element.addEventListener("input", () => this.#keep());
     this.theirWords = h("p", { class: "conflict-lead" });
     this.theirTitle = h("p", { class: "title", dir: "auto" });
     this.theirSubtitle = h("p", { class: "subtitle", dir: "auto" });
     this.theirKind = h("p", { class: "meta" });
-    this.theirs = h("div", { class: "theirs", part: "conflict" }, this.theirTitle, this.theirSubtitle, this.theirKind);
-    this.takeButton = h("button", { type: "button", class: "plain", onclick: () => this.#takeTheirs() }, "Take theirs");
+    const theirs = h("div", { class: "theirs", part: "conflict" }, this.theirTitle, this.theirSubtitle, this.theirKind);
+    const take = h("button", { type: "button", class: "plain", onclick: () => this.#takeTheirs() }, t.takeTheirs);
     this.conflict = h(
-      "div", { class: "conflict", role: "group", "aria-label": "Changed meanwhile", hidden: true },
-      this.theirWords, this.theirs, this.takeButton, h("p", { class: "conflict-lead" }, "Yours:"),
+      "div", { class: "conflict", role: "group", "aria-label": t.meanwhile, hidden: true },
+      this.theirWords, theirs, take, h("p", { class: "conflict-lead" }, t.yours),
     );
     this.writing = h("div", { class: "writing" }, this.conflict, this.form.element);
     this.element.append(this.writing);
@@ -253,6 +321,7 @@ export class RowView {
     const draft = this.form.read();
     if (this.gone) return this.#addAgain(draft);
     const { base } = this;
+    /** @type {Values} */
     const changes = difference(base, draft);
     if (!Object.keys(changes).length) return this.#stopWriting();
     if (this.panel.lockEdits()) changes.locked = true;
@@ -262,18 +331,24 @@ export class RowView {
     try {
       await this.panel.store().edit(this.id, changes, base.revision);
       if (this.face !== "writing") this.panel.keep(this.id, null);
-    } catch (error) {
+    } catch (caught) {
+      const error = /** @type {RequestFailure} */ (caught);
       this.#reopen(base, changes, error);
     } finally {
       this.saving = false;
     }
   }
 
-  /** The text was not taken: its form comes back as it was left, with what can be done about it. */
+  /**
+   * The text was not taken: its form comes back as it was left, with what can be done about it.
+   * @param {Row} base
+   * @param {Values} changes
+   * @param {RequestFailure} error
+   */
   #reopen(base, changes, error) {
     const { current } = error.problem;
     if (error.code === "precondition_failed" && has(current, changes)) return this.#isSaved(); // by the copy whose answer was lost
-    const isTold = this.panel.failed(error, "Not saved");
+    const isTold = this.panel.failed(error, t.notSaved);
     this.base = base;
     this.#turn("writing", this.form.title);
     const text = JSON.stringify(this.form.read());
@@ -287,37 +362,37 @@ export class RowView {
 
   #isSaved() {
     this.#stopWriting();
-    this.panel.announce("Saved.");
+    this.panel.announce(t.saved);
   }
 
-  /** Looks, at each refresh, whether the row under the pen is still the one that the person started from. */
+  /** Looks, at each refresh, whether the row under the pen is still the one that the person started from. @param {Row|undefined} stored */
   #compare(stored) {
     if (!this.panel.store().loaded || this.gone) return;
     if (!stored) this.#loseRow();
     else if (stored.revision > this.base.revision) this.#meet(stored);
   }
 
-  /** Shows the newer row beside the person's text; fields that the person left alone follow it. */
+  /** Shows the newer row beside the person's text; fields that the person left alone follow it. @param {Row} theirs */
   #meet(theirs) {
     const mine = this.form.read();
     const untouched = FIELDS.filter((field) => (mine[field] ?? null) === (this.base[field] ?? null));
     this.form.write({ ...mine, ...Object.fromEntries(untouched.map((field) => [field, theirs[field]])) });
     this.base = theirs;
     this.#keep();
-    const whose = theirs.updated_by === "agent" ? "the agent" : "you, elsewhere";
+    const byAgent = theirs.updated_by === "agent";
     const apart = Object.keys(difference(theirs, this.form.read())).length > 0;
     this.conflict.hidden = !apart;
     if (!apart) {
-      this.form.label("Save");
-      return this.form.message.show(`Changed by ${whose} just now: this is the newest text.`, [], "calm");
+      this.form.label(t.save);
+      return this.form.message.show(t.newest(byAgent), [], "calm");
     }
-    say(this.theirWords, `Changed by ${whose} while you were writing:`);
+    say(this.theirWords, t.whileWriting(byAgent));
     say(this.theirTitle, theirs.title);
     say(this.theirSubtitle, theirs.subtitle ?? "");
     this.theirSubtitle.hidden = !theirs.subtitle;
-    say(this.theirKind, KINDS[theirs.kind]);
-    this.form.label("Apply mine again");
-    this.form.message.show("Both versions are here. Apply yours again, or take theirs.", [], "calm");
+    say(this.theirKind, t.kinds[theirs.kind]);
+    this.form.label(t.applyMine);
+    this.form.message.show(t.bothHere, [], "calm");
   }
 
   #takeTheirs() {
@@ -328,17 +403,19 @@ export class RowView {
   #loseRow() {
     this.gone = true;
     this.conflict.hidden = true;
-    this.form.label("Add it again");
-    this.form.message.show("It was removed while you were writing. Your text is still here.");
+    this.form.label(t.addAgain);
+    this.form.message.show(t.goneWhileWriting);
   }
 
+  /** @param {Draft} draft */
   async #addAgain(draft) {
     this.form.waiting = true;
     try {
       await this.panel.store().add(draft);
       this.#stopWriting();
-    } catch (error) {
-      if (!this.panel.failed(error, "Not saved")) this.form.refuse(error, () => this.form.element.requestSubmit());
+    } catch (caught) {
+      const error = /** @type {RequestFailure} */ (caught);
+      if (!this.panel.failed(error, t.notSaved)) this.form.refuse(error, () => this.form.element.requestSubmit());
     } finally {
       this.form.waiting = false;
     }
@@ -347,7 +424,7 @@ export class RowView {
   #clearConflict() {
     if (!this.form) return;
     this.conflict.hidden = true;
-    this.form.label("Save");
+    this.form.label(t.save);
     this.form.message.clear();
   }
 
@@ -356,11 +433,9 @@ export class RowView {
   /** A lock says that the row matters: that costs one question. */
   #askToRemove() {
     const { revision, locked } = this.row;
-    if (!locked) return this.#remove(revision);
-    this.message.show("It is locked. Remove it all the same?", [
-      ["Remove it", () => this.#remove(revision)],
-      ["Keep it", () => this.#spare()],
-    ]);
+    const remove = () => this.#remove(revision);
+    if (locked) this.message.show(t.askLocked, [[t.removeIt, remove], [t.keepIt, () => this.#spare()]]);
+    else remove();
   }
 
   #spare() {
@@ -368,19 +443,19 @@ export class RowView {
     this.removeButton.focus();
   }
 
-  /** Removes it as the agent suggests. @param {import("./preferences-client.js").Suggestion} suggestion */
+  /** Removes it as the agent suggests. @param {Suggestion} suggestion */
   removeAsSuggested(suggestion) {
     this.#remove(this.row.revision, suggestion);
   }
 
-  /** @param {number} revision that the person was looking at @param {import("./preferences-client.js").Suggestion} [suggestion] */
+  /** @param {number} revision that the person was looking at @param {Suggestion} [suggestion] */
   async #remove(revision, suggestion) {
     if (!this.strip) this.#buildStrip();
-    const held = this.element.contains(this.element.getRootNode().activeElement);
+    const held = this.#hasFocus;
     this.message.clear();
     this.removal = 0;
     this.settled = performance.now() + SETTLE;
-    this.#sayRemoved("Removing");
+    this.#sayRemoved(t.removing);
     this.face = "removed";
     this.#faces();
     if (held) this.undoButton.focus();
@@ -388,15 +463,16 @@ export class RowView {
       const store = this.panel.store();
       const list = await (suggestion ? store.accept(suggestion) : store.remove(this.id, revision));
       this.removal = list.inferred ? 0 : list.revision;
-      this.#sayGone("Removed");
-      this.panel.announce(`Removed ${this.row.title}.`);
-    } catch (error) {
-      if (error.code === "not_found" && !this.panel.store().stored(this.id)) return this.#sayGone("Already removed:");
-      const isTold = this.panel.failed(error, "Not removed");
+      this.#sayGone(t.removed);
+      this.panel.announce(t.removedOne(this.row.title));
+    } catch (caught) {
+      const error = /** @type {RequestFailure} */ (caught);
+      if (error.code === "not_found" && !this.panel.store().stored(this.id)) return this.#sayGone(t.alreadyRemoved);
+      const isTold = this.panel.failed(error, t.notRemoved);
       this.#turn("reading", this.removeButton);
       const { current } = error.problem;
-      if (current) this.message.show("Not removed: it was changed just before.", [["Remove it all the same", () => this.#remove(current.revision)]]);
-      else if (!isTold) this.message.show(`Not removed: ${error.message}.`, [["Try again", () => this.#remove(revision, suggestion)]]);
+      if (current) this.message.show(t.changedBefore, [[t.removeAnyway, () => this.#remove(current.revision)]]);
+      else if (!isTold) this.message.show(t.failed(t.notRemoved, error.message), [[t.tryAgain, () => this.#remove(revision, suggestion)]]);
       error.arrived?.then(() => this.#confirmRemoval());
       this.panel.render();
     }
@@ -407,23 +483,25 @@ export class RowView {
     if (this.face !== "reading") return;
     this.#turn("removed", this.undoButton);
     this.message.clear();
-    this.#sayGone("Removed");
-    this.panel.announce(`Removed ${this.row.title}.`);
+    this.#sayGone(t.removed);
+    this.panel.announce(t.removedOne(this.row.title));
   }
 
   #buildStrip() {
     this.stripWords = h("span", { class: "strip-words" });
     this.stripTitle = h("bdi", {});
-    this.undoButton = h("button", { type: "button", class: "plain undo", part: "button undo", onclick: this.#pressed(() => this.#undoRemoval()) }, icon("undo"), "Undo");
-    this.closeButton = h("button", { type: "button", class: "tool", "aria-label": "Dismiss", title: "Dismiss", onclick: this.#pressed(() => this.#dismiss()) }, icon("close"));
+    this.undoButton = h("button", { type: "button", class: "plain undo", part: "button undo", onclick: this.#pressed(() => this.#undoRemoval()) }, icon("undo"), t.undo);
+    const close = h("button", { type: "button", class: "tool", "aria-label": t.dismiss, title: t.dismiss, onclick: this.#pressed(() => this.#dismiss()) }, icon("close"));
+    this.othersButton = h("button", { type: "button", class: "plain others", hidden: true, onclick: () => this.unfold?.() });
     this.stripMessage = new Message();
     this.strip = h(
       "div", { class: "strip", part: "removed" },
-      h("p", {}, this.stripWords, " ", this.stripTitle), this.undoButton, this.closeButton, this.stripMessage.element,
+      h("p", {}, this.stripWords, " ", this.stripTitle, " ", this.othersButton), this.undoButton, close, this.stripMessage.element,
     );
     this.element.append(this.strip);
   }
 
+  /** @param {string} words */
   #sayRemoved(words) {
     say(this.stripWords, words);
     say(this.stripTitle, this.row.title);
@@ -432,7 +510,7 @@ export class RowView {
     this.stripMessage.clear();
   }
 
-  /** It is gone: if it is not known by which change, the history tells. */
+  /** It is gone: if it is not known by which change, the history tells. @param {string} words */
   #sayGone(words) {
     this.#sayRemoved(words);
     set(this.undoButton, "aria-disabled", null);
@@ -449,6 +527,20 @@ export class RowView {
     throw new RequestError("not_ready", 0);
   }
 
+  /**
+   * Of a removed row: whether it is out of sight, and how many others are, which this one leads to.
+   * @param {boolean} folded
+   * @param {number} others
+   * @param {(() => void)|null} unfold
+   */
+  fold(folded, others = 0, unfold = null) {
+    this.element.hidden = folded;
+    this.unfold = unfold;
+    this.othersButton.hidden = others === 0;
+    say(this.othersButton, t.others(others));
+  }
+
+  /** @param {() => void} action */
   #pressed(action) {
     return () => performance.now() > this.settled && action();
   }
@@ -456,14 +548,15 @@ export class RowView {
   async #undoRemoval() {
     if (this.undoing || this.undoButton.getAttribute("aria-disabled") === "true") return;
     this.undoing = true;
-    this.stripMessage.show("Putting it back…", [], "calm");
+    this.stripMessage.show(t.puttingBack, [], "calm");
     try {
       this.removal ||= await this.#findRemoval();
       await this.panel.store().undo(this.removal, ({ preferences }) => preferences.some((row) => row.id === this.id));
-      this.panel.announce(`${this.row.title} is back.`);
-    } catch (error) {
+      this.panel.announce(t.isBack(this.row.title));
+    } catch (caught) {
+      const error = /** @type {RequestFailure} */ (caught);
       this.stripMessage.clear();
-      if (!this.panel.failed(error, "Not put back")) this.stripMessage.show(`Not put back: ${error.message}.`, [], "trouble", error.arrived);
+      if (!this.panel.failed(error, t.notPutBack)) this.stripMessage.show(t.failed(t.notPutBack, error.message), [], "trouble", error.arrived);
     } finally {
       this.undoing = false;
     }
@@ -477,10 +570,11 @@ export class RowView {
 }
 
 /**
- * Where a row comes from, told only where that is the agent: who and when, or null. A removal that is taken
- * back is the person's change of a row that still is the agent's.
+ * Where a row comes from, told only where that is the agent. A removal that is taken back is the person's change
+ * of a row that still is the agent's.
+ * @param {Row} row
  */
 function origin(row) {
-  if (row.updated_by === "agent") return [row.updated_at === row.created_at ? "added by the agent" : "changed by the agent", row.updated_at];
-  return row.created_by === "agent" ? ["added by the agent", row.created_at] : null;
+  if (row.updated_by === "agent") return { who: row.updated_at === row.created_at ? t.addedByAgent : t.changedByAgent, when: row.updated_at };
+  return row.created_by === "agent" ? { who: t.addedByAgent, when: row.created_at } : null;
 }

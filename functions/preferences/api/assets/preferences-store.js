@@ -97,7 +97,7 @@ export class PreferencesStore extends EventTarget {
     const plain = [...stored.values()].map((row) => ({ ...row, pending: null, held: false, fresh: null }));
     const shown = this.#operations.reduce((rows, { show }) => (show ? show(rows) : rows), plain);
     return shown.map((row, at) => ({
-      ...row, position: at + 1, fresh: this.#freshWord(row.id),
+      ...row, position: at + 1, fresh: row.updated_by === "agent" ? this.#freshWord(row.id) : null,
       held: row.locked && stored.get(row.id)?.locked === true, // a lock counts once it is acknowledged
     }));
   }

@@ -53,22 +53,24 @@ button[aria-disabled="true"] { cursor: default; opacity: .45; }
 :focus-visible { outline: 2px solid var(--_accent); outline-offset: 2px; }
 .unseen { position: absolute; inline-size: 1px; block-size: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
 .icon { inline-size: 16px; block-size: 16px; display: block; fill: none; stroke: currentColor; stroke-width: 1.5; stroke-linecap: round; stroke-linejoin: round; }
-.icon-grip { stroke-width: 2.2; }
+:is(.icon-grip, .icon-more) { stroke-width: 2.2; }
 
 /* -- frame -- */
 /* Text is sized in em from the reader's own size, whatever the host's root makes of rem; boxes in px */
 .panel { font-size: .9375em; background: var(--_paper); border: 1px solid var(--_line); border-radius: calc(var(--_radius) + 4px); padding: 18px 20px 20px; }
-.head { display: flex; flex-wrap: wrap; gap: 2px 12px; align-items: center; justify-content: space-between; }
-h2 { font-size: 1.2em; line-height: 1.3; font-weight: 650; letter-spacing: -.012em; }
+.head { position: relative; display: flex; flex-wrap: wrap; gap: 2px 8px; align-items: center; }
+h2 { flex: 1 1 auto; font-size: 1.2em; line-height: 1.3; font-weight: 650; letter-spacing: -.012em; }
 .count { flex-basis: 100%; color: var(--_muted); font-size: .8125em; min-block-size: 1.45em; }
 .news { color: var(--_agent); margin-inline-start: 10px; }
 .tabs { display: flex; gap: 2px; padding: 2px; border-radius: 9px; background: var(--_hover); }
 .tab { padding: 3px 12px; font-size: .8125em; line-height: 1.5; color: var(--_muted); }
 .tab[aria-selected="true"] { background: var(--_paper); color: var(--_ink); font-weight: 600; box-shadow: 0 0 0 1px var(--_line); }
-.toolbar { display: flex; flex-wrap: wrap; justify-content: space-between; align-items: center; gap: 4px 16px; margin-block: 10px 4px; font-size: .8125em; }
 .choice { display: inline-flex; align-items: center; gap: 8px; cursor: pointer; padding-block: 4px; }
 .choice input { accent-color: var(--_accent); inline-size: 16px; block-size: 16px; margin: 0; }
-.all { display: flex; gap: 4px; margin-inline-end: -8px; }
+.menu { position: absolute; z-index: 2; inset-inline-end: 0; inset-block-start: 34px; display: grid; justify-items: stretch; min-inline-size: 13em; padding: 6px; border: 1px solid var(--_line); border-radius: 10px; background: var(--_paper); box-shadow: 0 6px 24px #0003; }
+.menu .choice { padding: 4px 8px; font-size: .8125em; }
+.menu .plain { color: inherit; font-weight: 400; text-align: start; }
+.menu-place > .tool { margin-inline-end: -8px; }
 .empty { color: var(--_muted); padding-block: 18px; max-inline-size: 46ch; text-wrap: pretty; }
 
 /* -- buttons -- */
@@ -83,34 +85,30 @@ h2 { font-size: 1.2em; line-height: 1.3; font-weight: 650; letter-spacing: -.012
 
 /* -- rows -- */
 .section { margin-block-start: 14px; }
-h3 { font-size: .8125em; font-weight: 650; padding-block-end: 6px; }
-.kind-word { color: var(--_muted); font-weight: 400; margin-inline-start: 2px; }
+h3 { display: flex; align-items: center; gap: 7px; font-size: .8125em; font-weight: 650; padding-block-end: 6px; }
 .rows { border-block-start: 1px solid var(--_line); margin-inline: -12px; }
 .row { position: relative; border-block-end: 1px solid var(--_line); padding-inline: 12px; }
 .row[data-locked][data-face="reading"] { background: var(--_wash); }
 .reading {
-  display: grid; align-items: start; column-gap: 10px; padding-block: 10px;
-  grid-template: "number words actions" auto "grip meta actions" auto ". moves moves" auto ". message message" auto / 24px 1fr auto;
+  display: grid; align-items: start; column-gap: 6px; padding-block: 4px;
+  grid-template: "grip number words actions" auto ". . detail actions" auto ". . moves moves" auto ". . message message" auto / 20px 22px 1fr auto;
 }
-.number {
-  grid-area: number; display: grid; place-items: center; inline-size: 24px; block-size: 24px;
-  font-size: .75em; font-weight: 650; line-height: 1; border: 1.5px solid var(--_ink); margin-block-start: -1px;
-}
-.mark-hard { background: var(--_ink); color: var(--_paper); border-radius: 6px; }
-.mark-soft { border-radius: 50%; border-color: var(--_edge); }
-.grip { grid-area: grip; align-self: center; display: grid; place-items: center; inline-size: 24px; block-size: 24px; color: var(--_muted); cursor: grab; touch-action: none; opacity: .6; }
+.number { grid-area: number; padding-block-start: 9px; font-size: .75em; line-height: 1.4; color: var(--_muted); }
+.mark-hard { background: var(--_ink); }
+.grip { grid-area: grip; display: grid; place-items: center; inline-size: 24px; block-size: 32px; margin-inline-start: -4px; color: var(--_muted); cursor: grab; touch-action: none; opacity: .6; }
 .row:hover .grip, .grip:focus-visible, .grip[aria-expanded="true"] { opacity: 1; }
-.words { grid-area: words; min-inline-size: 0; }
+.words { grid-area: words; min-inline-size: 0; display: flex; flex-wrap: wrap; align-items: baseline; column-gap: 10px; padding-block: 5px 2px; }
 .title { font-weight: 550; overflow-wrap: anywhere; text-wrap: pretty; }
+.reading > .subtitle { grid-area: detail; margin-block: -2px 4px; }
 .subtitle { color: var(--_muted); font-size: .875em; overflow-wrap: anywhere; text-wrap: pretty; }
 /* Text runs its own way, and still begins where the page's lines begin */
 .count, .empty, .trouble, .message-body span, .strip p, .origin { unicode-bidi: plaintext; }
 .count, .empty, .trouble, .strip p, [dir="auto"]:not(.field) { text-align: -webkit-match-parent; text-align: match-parent; }
-.meta { grid-area: meta; display: flex; flex-wrap: wrap; gap: 0 10px; margin-block-start: 2px; color: var(--_muted); font-size: .75em; line-height: 1.6; }
+.meta { display: flex; flex-wrap: wrap; gap: 0 10px; color: var(--_muted); font-size: .75em; line-height: 1.6; }
 .fresh { color: var(--_agent); font-weight: 650; }
 .fresh::before { content: "●"; content: "●" / ""; font-size: .6em; vertical-align: .2em; margin-inline-end: 5px; }
 .lock-word { color: var(--_accent); font-weight: 650; }
-.actions { grid-area: actions; display: flex; gap: 2px; margin-block: -4px; margin-inline-end: -6px; }
+.actions { grid-area: actions; display: flex; gap: 2px; margin-inline-end: -6px; }
 .lock .icon-locked { display: none; }
 .lock[aria-pressed="true"] { color: var(--_on-accent); background: var(--_accent); }
 .lock[aria-pressed="true"]:not([aria-disabled="true"]):hover { color: var(--_on-accent); background: color-mix(in oklab, var(--_accent) 85%, var(--_ink)); }
@@ -121,6 +119,7 @@ h3 { font-size: .8125em; font-weight: 650; padding-block-end: 6px; }
 .row[data-unsaved] :is(.actions, .grip) { visibility: hidden; }
 .moves { grid-area: moves; display: flex; flex-wrap: wrap; gap: 4px; margin-block-start: 4px; margin-inline-start: -8px; }
 .reading > .message { grid-area: message; }
+.row[data-filtered] { display: none; }
 .row[data-dragged] { opacity: .5; }
 .row[data-dragged] .grip { cursor: grabbing; }
 .row[data-drop]::after { content: ""; position: absolute; inset-inline: 12px; block-size: 3px; border-radius: 2px; background: var(--_accent); }
@@ -128,7 +127,8 @@ h3 { font-size: .8125em; font-weight: 650; padding-block-end: 6px; }
 .row[data-drop="after"]::after { inset-block-end: -2px; }
 
 /* -- removed, and trouble -- */
-.strip { display: grid; grid-template-columns: 1fr auto auto; align-items: center; gap: 4px; padding-block: 6px; color: var(--_muted); font-size: .875em; }
+.strip { display: grid; grid-template-columns: 1fr auto auto; align-items: center; gap: 4px; color: var(--_muted); font-size: .875em; }
+.strip .others { padding: 0 4px; text-decoration: underline; text-underline-offset: 3px; }
 .strip bdi { overflow-wrap: anywhere; color: var(--_ink); }
 .strip .tool { margin-inline-end: -6px; }
 .strip .message { grid-column: 1 / -1; }
@@ -138,12 +138,18 @@ h3 { font-size: .8125em; font-weight: 650; padding-block-end: 6px; }
   background: color-mix(in oklab, var(--_trouble) 9%, var(--_paper)); font-size: .8125em; overflow-wrap: anywhere;
 }
 .message-body[data-tone="calm"] { border-color: var(--_edge); background: var(--_hover); }
-:is(.toolbar, .message-body, .trouble) .plain { font-size: inherit; }
+:is(.message-body, .trouble) .plain { font-size: inherit; }
 .strip :is(.plain, .message-body) { font-size: .93em; }
 .message-body .plain, .trouble .plain { padding-block: 1px; color: inherit; text-decoration: underline; text-underline-offset: 3px; }
 
 /* -- writing -- */
 .composer { margin-block-start: 22px; }
+.search { margin-block: 8px -4px; font-size: .875em; }
+.counter { margin-block-start: -6px; color: var(--_muted); font-size: .75em; text-align: end; }
+.panel[data-long] .composer { position: sticky; z-index: 1; inset-block-end: 0; margin-block: 10px -20px; margin-inline: -20px; padding: 10px 20px 14px; border-block-start: 1px solid var(--_line); border-radius: 0 0 13px 13px; background: var(--_paper); }
+.panel[data-long] .row button { scroll-margin-block-end: 90px; }
+.panel[data-long] .composer:not(:focus-within):has(input.field:placeholder-shown) :is(h3, textarea, .kinds) { display: none; }
+.panel[data-long] .composer:not(:focus-within):has(input.field:placeholder-shown) .draft { grid-template-columns: minmax(0, 1fr) auto; }
 .draft { display: grid; grid-template-columns: minmax(0, 1fr); gap: 8px; }
 .field {
   inline-size: 100%; padding: 7px 10px; background: var(--_paper); border: 1px solid var(--_edge); border-radius: 8px;
@@ -159,7 +165,7 @@ textarea.field { font-size: .875em; }
 .kinds { display: flex; flex-wrap: wrap; gap: 2px 14px; }
 .kind-option { display: inline-flex; align-items: center; gap: 7px; padding-block: 4px; font-size: .8125em; cursor: pointer; }
 .kind-option input { accent-color: var(--_accent); margin: 0; inline-size: 16px; block-size: 16px; }
-.mark { inline-size: 10px; block-size: 10px; border: 1.5px solid var(--_ink); border-radius: 50%; }
+.mark { flex: none; inline-size: 10px; block-size: 10px; border: 1.5px solid var(--_ink); border-radius: 50%; }
 .mark.mark-hard { border-radius: 3px; }
 .writing { padding-block: 12px; }
 .draft .message-body { margin-block-start: 0; }
@@ -203,11 +209,15 @@ ins { text-decoration: none; color: var(--_ink); }
 /* -- small, coarse, forced, still -- */
 @container preferences (max-width: 430px) {
   .panel { padding: 14px 14px 16px; }
+  .panel[data-long] .composer { margin-block-end: -16px; margin-inline: -14px; padding-inline: 14px; }
   .rows { margin-inline: -10px; }
   .row { padding-inline: 10px; }
-  .reading { grid-template: "number words words" auto "grip meta actions" auto ". moves moves" auto ". message message" auto / 24px 1fr auto; }
-  .meta { align-self: center; margin-block: 4px; }
-  .actions { margin-block: 0 -4px; }
+  .reading { column-gap: 4px; grid-template: "grip number words actions" auto ". . detail detail" auto ". . moves moves" auto ". . message message" auto / 18px 18px 1fr auto; }
+  .actions { gap: 0; }
+}
+@container preferences (max-width: 330px) {
+  .reading { grid-template: "grip number words" auto ". . detail" auto ". . actions" auto ". . moves" auto ". . message" auto / 18px 18px 1fr; }
+  .actions { justify-self: end; }
 }
 @media (pointer: coarse) {
   .tool { inline-size: 40px; block-size: 40px; }

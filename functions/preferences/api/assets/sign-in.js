@@ -123,7 +123,7 @@ export function signOut(settings) {
   const way = new URL(settings.sign_out_url);
   way.searchParams.set("client_id", String(settings.client_id));
   way.searchParams.set("logout_uri", location.origin + settings.redirect_path);
-  location.replace(way);
+  location.replace(way.href);
 }
 
 /**
