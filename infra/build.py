@@ -24,6 +24,7 @@ LOCK = ROOT / "requirements" / "lambda.txt"
 
 EPOCH = 315_532_800  # 1980-01-01, where the time of zip files begins
 _NEEDLESS = ("bin", "__pycache__", "*.pyi", "py.typed", ".lock", "swagger_ui")
+_NPM = ("package.json", "custom-elements.json", "*.d.ts")  # beside the panel's files, for its npm package
 _NEEDLESS_METADATA = ("INSTALLER", "RECORD", "REQUESTED", "WHEEL", "direct_url.json")  # licences stay
 
 
@@ -52,7 +53,7 @@ def build(target: Path, platform: Platform = LAMBDA) -> int:
     shutil.copytree(
         FUNCTIONS / "preferences",
         target / "preferences",
-        ignore=shutil.ignore_patterns("__pycache__", "testing"),
+        ignore=shutil.ignore_patterns("__pycache__", "testing", *_NPM),
     )
     _prune(target)
     compiler = _interpreter(platform.python)

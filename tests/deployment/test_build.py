@@ -94,7 +94,8 @@ class TestThePackageForLambda:
             names = archive.namelist()
         assert [name for name in names if "LICENSE" in name]
         assert not [name for name in names if name.endswith((".pyi", "RECORD")) or "/tests/" in name]
-        assert [name for name in names if name.startswith("preferences/api/assets/")]
+        panel = [name for name in names if name.startswith("preferences/api/assets/")]
+        assert {name.rpartition(".")[2] for name in panel} == {"css", "html", "js", "svg"}
 
     def test_is_packed_in_one_order_without_times(self, made):
         with zipfile.ZipFile(made[1]) as archive:
