@@ -214,6 +214,7 @@ ins { text-decoration: none; color: var(--_ink); }
   .row { padding-inline: 10px; }
   .reading { column-gap: 4px; grid-template: "grip number words actions" auto ". . detail detail" auto ". . moves moves" auto ". . message message" auto / 18px 18px 1fr auto; }
   .actions { gap: 0; }
+  .reading > .subtitle { margin-block-start: 0; }
 }
 @container preferences (max-width: 330px) {
   .reading { grid-template: "grip number words" auto ". . detail" auto ". . actions" auto ". . moves" auto ". . message" auto / 18px 18px 1fr; }
