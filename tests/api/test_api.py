@@ -956,7 +956,7 @@ class TestThePanel:
     @pytest.mark.parametrize("name", ["index.html", "panel.js", "mark.svg"])
     def test_has_another_version_when_any_of_its_files_changes(self, assets, get, name):
         before = named_version(get)
-        (assets / name).write_text((assets / name).read_text() + " ")
+        (assets / name).write_text((assets / name).read_text() + " x")
         files.assets.cache_clear()
         assert named_version(get) != before
         files.assets.cache_clear()
