@@ -12,6 +12,7 @@ let say;
 let set;
 
 /** @typedef {"add_preferences"|"list_preferences"|"update_preferences"|"remove_preferences"} Tool */
+/** @typedef {import("./preferences-client.js").Row} Row */
 /** @typedef {[tool: Tool, words: string, value: object[]|number[]|null]} Example */
 
 /** @type {Record<Tool, string>} */
@@ -37,6 +38,9 @@ const EXAMPLES = [
   ["remove_preferences", "Drop #1 and #2", [1, 2]],
 ];
 
+/** The row that the tour is about: as the agent first records it, and as it would have it later. */
+const TOUR = { title: "Budget under 900", raised: "Budget under 1,200" };
+
 /** @type {Record<Tool, string|null>} */
 const ARGUMENT = { add_preferences: "items", update_preferences: "updates", remove_preferences: "indices", list_preferences: null };
 const KEPT = 12; // answers on the page
@@ -49,6 +53,8 @@ export class AgentConsole {
   /** @type {Record<string, {done: boolean, element: HTMLElement}>} */
   steps = {};
   busy = false;
+  /** @type {Row|null} the row of the tour's first wish, once it is in the list */
+  #budget = null;
 
   /**
    * @param {{dom: any, path: string, identity: () => {thread_id: string, user_id: string}, answered: () => void}} options
@@ -91,17 +97,24 @@ export class AgentConsole {
   /** Another conversation: answers of the last one would mislead. */
   begin() {
     this.answers.replaceChildren();
-    this.#revision = null;
+    this.#revision = this.#budget = null;
     this.#startTour();
   }
 
-  /** @param {{revision: number, preferences: Array<{locked: boolean}>}} list what the panel shows */
+  /**
+   * @param {{revision: number, preferences: Array<{id: string, title: string, position: number, locked: boolean}>}}
+   *   list what the panel shows
+   */
   listChanged({ revision, preferences }) {
     this.#revision = revision;
     say(this.seenWords, `send list_revision ${revision}`);
-    if (preferences.length) this.#done("added");
-    if (preferences[0]?.locked) this.#done("locked");
-    if (this.steps.refused.done && preferences[0] && !preferences[0].locked) this.#done("unlocked");
+    // The person's own rows may stand before it, and its title changes in the end
+    const isBudget = (/** @type {Row} */ { id, title }) => (this.#budget ? id === this.#budget.id : title === TOUR.title);
+    this.#budget = preferences.find(isBudget) ?? null;
+    if (!this.#budget) return;
+    this.#done("added");
+    if (this.#budget.locked) this.#done("locked");
+    else if (this.steps.refused.done) this.#done("unlocked");
   }
 
   // -- the tour: the lock, seen to hold -------------------------------------------------------------------
@@ -109,14 +122,17 @@ export class AgentConsole {
   #tour() {
     /** @param {Array<Node|string>} words */
     const step = (words) => ({ done: false, element: h("li", {}, ...words) });
-    /** @param {string} label @param {Example} example */
-    const go = (label, example) => h("button", { type: "button", class: "plain", onclick: () => this.#run(example) }, label);
+    /** @param {string} label @param {() => Example|null} example */
+    const go = (label, example) => h("button", { type: "button", class: "plain", onclick: () => this.#run(example()) }, label);
+    const first = () => EXAMPLES[0];
+    /** @returns {Example|null} */
+    const raise = () => this.#budget && ["update_preferences", "", [{ index: this.#budget.position, title: TOUR.raised }]];
     this.steps = {
-      added: step([go("Let the agent add three", EXAMPLES[0]), " wishes."]),
-      locked: step(["Lock the first one in the panel."]),
-      refused: step([go("Let the agent raise the budget", EXAMPLES[3]), ": the lock holds."]),
+      added: step([go("Let the agent add three", first), " wishes."]),
+      locked: step([`Lock “${TOUR.title}” in the panel.`]),
+      refused: step([go("Let the agent raise the budget", raise), ": the lock holds, and the wish waits there."]),
       unlocked: step(["Unlock it."]),
-      changed: step([go("Let the agent try again", EXAMPLES[3]), ": now it may."]),
+      changed: step([go("Let the agent try again", raise), ": now it may."]),
     };
     return h("ol", { class: "tour", "aria-label": "The lock in a minute" }, ...Object.values(this.steps).map((each) => each.element));
   }
@@ -134,8 +150,12 @@ export class AgentConsole {
     }
   }
 
-  /** @param {Example} example */
+  /** @param {Example|null} example */
   #run(example) {
+    if (!example) {
+      this.fault.hidden = false;
+      return say(this.fault, "Let the agent add its three first.");
+    }
     this.#choose(example[0]);
     this.#fill(...example);
     return this.#call();

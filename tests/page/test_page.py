@@ -63,6 +63,34 @@ class TestTheStory:
         expect(page.get_by_role("button", name="Sign in")).to_be_visible()
         assert (page.url, page.evaluate("Object.keys(sessionStorage)")) == (f"{stack.origin}/", [])
 
+    def test_the_tour_keeps_to_its_row_after_one_of_the_persons_own(self, open_panel):
+        panel = open_panel(items=[])
+        page = panel.page
+        done = page.locator(".tour li[data-done]")
+        panel.composer.title.fill("Sea view")
+        panel.composer.add.click()
+        expect(panel.row("Sea view").locator(".pending-word")).to_be_hidden()
+        expect(done).to_have_count(0)
+        page.get_by_role("button", name="Let the agent raise the budget").click()
+        expect(page.get_by_text("Let the agent add its three first.")).to_be_visible()
+        page.get_by_role("button", name="Let the agent add three").click()
+        expect(panel.row("Budget under 900")).to_be_visible()
+        expect(done).to_have_count(1)
+        panel.button("Lock Sea view").click()
+        expect(panel.row("Sea view").get_by_text("Locked", exact=True)).to_be_visible()
+        expect(done).to_have_count(1)
+        panel.button("Lock Budget under 900").click()
+        expect(done).to_have_count(2)
+        page.get_by_role("button", name="Let the agent raise the budget").click()
+        expect(panel.row("Budget under 900").locator(".suggestion")).to_be_visible()
+        expect(done).to_have_count(3)
+        panel.button("Lock Budget under 900").click()
+        expect(done).to_have_count(4)
+        page.get_by_role("button", name="Let the agent try again").click()
+        expect(panel.row("Budget under 1,200")).to_be_visible()
+        expect(done).to_have_count(5)
+        assert panel.stored()[0]["title"] == "Sea view"
+
     def test_each_tool_can_be_played_with_edited_arguments(self, panel):
         page = panel.page
         page.get_by_label("list_preferences").check(force=True)
