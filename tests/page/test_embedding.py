@@ -41,6 +41,15 @@ def without_light_dark(route) -> None:
     route.fulfill(response=answer, body=f"CSS.supports = () => false;\n{answer.text()}")
 
 
+SLOW = """{
+  const ask = window.fetch;
+  window.fetch = async (...all) => {
+    await new Promise((wake) => setTimeout(wake, 1_500));
+    return ask(...all);
+  };
+}"""
+
+
 class TestInAHostPage:
     @pytest.fixture
     def hosted(self, usual_page, stack):
@@ -119,6 +128,72 @@ class TestInAHostPage:
         assert asked == []
         hosted.page.evaluate("document.body.append(window.kept)")
         expect(hosted.row("Sea view")).to_be_visible()
+
+
+class TestWhatAHostSets:
+    """And what it may have forgotten."""
+
+    def test_a_missing_provider_is_said_on_the_page_and_in_the_console(self, hosted):
+        panel = hosted()
+        lines = []
+        panel.page.on("console", lambda line: lines.append(line.text))
+        panel.page.evaluate("window.panel.tokenProvider = null")
+        missing = "This panel needs the property tokenProvider, a function that gives an access token."
+        expect(panel.root.get_by_text(missing)).to_be_visible()
+        assert f"<preferences-panel>: {missing}" in lines
+
+    def test_a_missing_conversation_is_said_too(self, hosted):
+        panel = hosted()
+        panel.page.evaluate("window.panel.threadId = null")
+        expect(panel.root.get_by_text("This panel needs the attribute thread-id")).to_be_visible()
+        panel.page.evaluate("thread => { window.panel.threadId = thread }", panel.thread)
+        expect(panel.row("Window seat")).to_be_visible()
+
+    def test_properties_are_reflected(self, hosted):
+        panel = hosted()
+        panel.page.evaluate("thread => { window.panel.threadId = thread }", f"{panel.thread}-2")
+        expect(panel.root).to_have_attribute("thread-id", f"{panel.thread}-2")
+        panel.page.evaluate("() => { window.panel.apiBase = location.origin }")
+        expect(panel.root).to_have_attribute("api-base", panel.stack.origin)
+        assert panel.page.evaluate("[window.panel.threadId, window.panel.apiBase]") == [
+            f"{panel.thread}-2",
+            panel.stack.origin,
+        ]
+
+    def test_a_template_that_binds_the_provider_by_its_dashed_name_sets_the_property(self, hosted):
+        """As Vue does: a property where the element has one of that name, else an attribute."""
+        panel = hosted()
+        bound = panel.page.evaluate(
+            """() => {
+              const name = "token-provider";
+              if (name in window.panel) window.panel[name] = async () => window.token;
+              else window.panel.setAttribute(name, String(async () => window.token));
+              return [window.panel.hasAttribute(name), typeof window.panel.tokenProvider];
+            }"""
+        )
+        assert bound == [False, "function"]
+
+    def test_a_slow_service_leaves_no_blank_panel(self, hosted):
+        panel = hosted(waits=False, script=SLOW)
+        expect(panel.root.locator("#list").get_by_text("Loading…")).to_be_visible()
+        expect(panel.composer.title).to_be_editable()
+        panel.root.get_by_role("tab", name="History").click()
+        expect(panel.root.locator(".history").get_by_text("Loading…")).to_be_visible()
+        expect(panel.root.get_by_text("Nothing has changed yet.")).to_have_count(0)
+        expect(panel.root.locator(".entry").first).to_be_visible()
+
+    def test_the_fields_are_free_while_changes_wait_for_their_answers(self, hosted):
+        panel = hosted()
+        panel.page.evaluate(SLOW)
+        panel.button("Lock Window seat").click()
+        panel.button("Lock A quiet room").click()
+        for title in ("Sea view", "Late check-out"):
+            panel.composer.title.fill(title)
+            panel.composer.add.click()
+            expect(panel.composer.title).to_have_value("")
+            expect(panel.composer.title).to_be_editable()
+            expect(panel.row(title)).to_be_visible()
+        until(panel.page, lambda: len(panel.stored()) == 6, seconds=20)
 
 
 class TestInANarrowSidebar:
