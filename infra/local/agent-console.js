@@ -102,7 +102,7 @@ export class AgentConsole {
   }
 
   /**
-   * @param {{revision: number, preferences: Array<{id: string, title: string, position: number, locked: boolean}>}}
+   * @param {{revision: number, preferences: Row[]}}
    *   list what the panel shows
    */
   listChanged({ revision, preferences }) {
