@@ -53,6 +53,7 @@ def main() -> int:
     """0 after Ctrl-C, 1 when it can't start."""
     options = _options()
     signal.signal(signal.SIGTERM, _interrupt)
+    signal.signal(signal.SIGINT, _interrupt)  # a shell's background job begins with it ignored
     try:
         with ExitStack() as stack:
             listener = stack.enter_context(_listen(options.port))
