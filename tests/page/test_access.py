@@ -6,6 +6,7 @@ from playwright.sync_api import expect
 from tests.browser import (
     listen,
     no_violation,
+    until,
 )
 
 
@@ -115,6 +116,7 @@ class TestAssistiveTechnology:
         panel.refresh()
         panel.button("Remove No night flights").click()
         expect(panel.root.get_by_role("button", name="Undo")).to_be_visible()
+        until(panel.page, lambda: len(panel.stored()) == 4)  # the removal is shown before it is stored
         panel.button("Move Window seat").click()
         _, editor = panel.edit("A quiet room")
         editor.title.fill("A silent room")
