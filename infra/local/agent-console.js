@@ -4,15 +4,16 @@
  */
 
 // Of the page's own dom.js, which the page loads under the version of its release.
-/** @type {any} */
+/** @type {Dom["h"]} */
 let h;
-/** @type {any} */
+/** @type {Dom["say"]} */
 let say;
-/** @type {any} */
+/** @type {Dom["set"]} */
 let set;
 
 /** @typedef {"add_preferences"|"list_preferences"|"update_preferences"|"remove_preferences"} Tool */
-/** @typedef {import("./preferences-client.js").Row} Row */
+/** @typedef {import("../../functions/preferences/api/assets/preferences-client.js").Row} Row */
+/** @typedef {typeof import("../../functions/preferences/api/assets/dom.js")} Dom */
 /** @typedef {[tool: Tool, words: string, value: object[]|number[]|null]} Example */
 
 /** @type {Record<Tool, string>} */
@@ -57,7 +58,7 @@ export class AgentConsole {
   #budget = null;
 
   /**
-   * @param {{dom: any, path: string, identity: () => {thread_id: string, user_id: string}, answered: () => void}} options
+   * @param {{dom: Pick<Dom, "h"|"say"|"set">, path: string, identity: () => {thread_id: string, user_id: string}, answered: () => void}} options
    */
   constructor({ dom, path, identity, answered }) {
     ({ h, say, set } = dom);

@@ -17,7 +17,7 @@ const panel = at("panel");
 let settings;
 /** @type {string[]} */
 let threads = [];
-/** @type {any} */
+/** @type {{element: HTMLElement, begin: () => void, listChanged: (list: any) => void}|null} */
 let agentConsole = null; // the local stack's alone
 /** @type {string} */
 const CONSOLE = "/local/agent-console.js";
@@ -60,14 +60,15 @@ async function enter() {
 /** @param {string} path of the local stack, which plays the agent */
 async function openConsole(path) {
   const { AgentConsole } = await import(CONSOLE);
-  agentConsole = new AgentConsole({
+  const opened = new AgentConsole({
     dom: { h, say, set },
     path,
     identity: () => ({ thread_id: panel.getAttribute("thread-id") ?? "", user_id: person()?.sub ?? "" }),
     answered: () => panel.refresh(),
   });
-  panel.addEventListener("preferences-changed", (/** @type {CustomEvent} */ { detail }) => agentConsole?.listChanged(detail));
-  at("work").append(agentConsole.element);
+  panel.addEventListener("preferences-changed", (/** @type {CustomEvent} */ { detail }) => opened.listChanged(detail));
+  at("work").append(opened.element);
+  agentConsole = opened;
 }
 
 // -- conversations ---------------------------------------------------------------------------------------
