@@ -4,9 +4,6 @@ What every participant did, and every state that the table went through, is kept
 the whole of it afterwards. The states come from the engine's own answers, one for each committed write.
 """
 
-import base64
-import hashlib
-import json
 import random
 import threading
 import time
@@ -19,10 +16,10 @@ from botocore.config import Config
 
 from preferences import rules
 from preferences.errors import PreferencesError
-from preferences.model import Caller, Draft, Suggestion, Thread, folded, live
+from preferences.model import Caller, Draft, Thread, folded, live
 from preferences.repository import PreferenceRepository
 from preferences.repository.items import read_thread
-from preferences.rules.suggestions import dismissal
+from preferences.rules.suggestions import digests, title_digests
 from preferences.tools import PreferenceTools
 from tests.effort import PROVE
 
@@ -316,19 +313,8 @@ def _check_wishes(old: Thread, new: Thread) -> None:
     titles = {row.title for row in old.preferences}
     for row in new.preferences:
         if row.title not in titles:
-            dismissed = dismissal(old, ADDED.model_copy(update={"text": row.text})) in old.declined
-            turned_down = dismissed or titled(old, row.title)
+            turned_down = {*digests(old.declined)} & {*title_digests(old, row.title)}
             assert not turned_down, f"revision {new.revision} brought back what was turned down"
-
-
-ADDED = Suggestion(id="", action="add", at="")
-
-
-def titled(thread: Thread, title: str) -> bool:
-    """Whether the user has turned the title down."""
-    text = json.dumps([thread.thread_id, "title", folded(title)])
-    digest = base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()[:16]).decode()[:22]
-    return digest in [thread.declined[n : n + 22] for n in range(0, len(thread.declined), 22)]
 
 
 def _check_real_time(log: Log) -> None:

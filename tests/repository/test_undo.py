@@ -19,6 +19,7 @@ from preferences.errors import (
 from preferences.model import MAX_PREFERENCES, Change, Draft, IndexedEdit
 from preferences.repository.history import RECORD_SECONDS
 from preferences.rules import Stamp, entry_of, plan_undo
+from preferences.rules import renumbers as is_renumbered
 from tests.effort import PROVE, tried
 from tests.feed import People
 from tests.support import ADA, AGENT, a_row, a_thread, drafts
@@ -168,7 +169,7 @@ class TestTheRule:
     )
     def test_renumbers_where_a_row_that_stays_gets_another_position(self, old, new, renumbers):
         now = after(new)
-        assert plan_undo(now, entry(old, new), UNDO).renumbers(now) is renumbers
+        assert is_renumbered(now, plan_undo(now, entry(old, new), UNDO).rows_after(now)) is renumbers
 
     @pytest.mark.parametrize(
         ("old", "new"),

@@ -30,6 +30,7 @@ from preferences.rules import (
     plan_removal,
     plan_removals,
     plan_updates,
+    renumbers,
 )
 from tests.support import ADA, AGENT, EVE, TRUSTED, a_row, a_thread, drafts
 
@@ -123,7 +124,7 @@ class TestAdditions:
 
     def test_renumber_nothing(self):
         thread = a_thread("A")
-        assert not self.plan(thread, drafts("B")).renumbers(thread)
+        assert not renumbers(thread, self.plan(thread, drafts("B")).rows_after(thread))
 
     def test_of_an_agent_begin_a_thread_that_is_not_stored(self):
         assert self.plan(UNKNOWN, drafts("A")).generation == "begins"
@@ -331,7 +332,7 @@ class TestUpdates:
         assert row.subtitle is None
 
     def test_renumber_nothing(self):
-        assert not update(a_thread("A")).renumbers(a_thread("A"))
+        assert not renumbers(a_thread("A"), update(a_thread("A")).rows_after(a_thread("A")))
 
     def test_to_the_text_of_another_row_are_duplicates_of_it_and_put_nothing(self):
         plan = update(a_thread("A", "B"), title="B")
@@ -371,8 +372,8 @@ class TestUpdates:
 class TestRemovals:
     def test_renumber_the_rows_behind(self):
         thread = a_thread("A", "B")
-        assert remove(thread, index=1).renumbers(thread)
-        assert not remove(thread, index=2).renumbers(thread)
+        assert renumbers(thread, remove(thread, index=1).rows_after(thread))
+        assert not renumbers(thread, remove(thread, index=2).rows_after(thread))
 
     def test_given_twice_count_once(self):
         thread = a_thread("A", "B")
@@ -460,7 +461,7 @@ class TestAllLocks:
         assert row == thread.find("A" if locked else "B").model_copy(update={"locked": locked})
 
     def test_renumber_nothing(self):
-        assert not plan_locks(a_thread("A"), locked=True).renumbers(a_thread("A"))
+        assert not renumbers(a_thread("A"), plan_locks(a_thread("A"), locked=True).rows_after(a_thread("A")))
 
 
 def in_order(thread, plan):
@@ -495,7 +496,9 @@ class TestAnOrder:
         assert plan_order(a_thread("A", "B"), ["A", "B"]) == plan_order(a_thread("A"), []) == Plan()
 
     def test_that_moves_a_row_renumbers(self):
-        assert plan_order(a_thread("A", "B"), ["B"]).renumbers(a_thread("A", "B"))
+        assert renumbers(
+            a_thread("A", "B"), plan_order(a_thread("A", "B"), ["B"]).rows_after(a_thread("A", "B"))
+        )
 
     def test_takes_no_new_rank_so_that_a_row_added_later_is_last(self):
         thread = a_thread("A", "B", "C")

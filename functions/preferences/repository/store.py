@@ -33,6 +33,7 @@ from preferences.model import (
     Entry,
     Fields,
     IndexedEdit,
+    Preference,
     Report,
     Thread,
     live,
@@ -401,7 +402,8 @@ def _conditional_write(
     write.put("revision", revision)
     write.put("last_change", change_fields(change))
     write.put("recent", {"ids": recent, "ends": revision})
-    if begins or plan.renumbers(now):
+    rows = plan.rows_after(now)
+    if begins or rules.renumbers(now, rows):
         write.put("renumbered", revision)
     match plan.generation:
         case "begins":
@@ -418,13 +420,14 @@ def _conditional_write(
                 write.put_row(row.id, row_fields(row))
             for preference_id in plan.removes:
                 write.remove_row(preference_id)
-            _put_what_waits(write, now, plan, change)
+            _put_what_waits(write, now, plan, rows, change)
     return Write(now.thread_id, change.id, now.revision, write.update() | {"Key": key(now.thread_id)})
 
 
-def _put_what_waits(write: Expressions, now: Thread, plan: rules.Plan, change: Change) -> None:
+def _put_what_waits(
+    write: Expressions, now: Thread, plan: rules.Plan, rows: Sequence[Preference], change: Change
+) -> None:
     """Suggestions but for those that the write makes outdated, and what the user has turned down."""
-    rows = plan.rows_after(now)
     waiting = live(now.suggestions if plan.suggestions is None else plan.suggestions, rows)
     if not waiting and now.suggestions:
         write.remove("suggestions")

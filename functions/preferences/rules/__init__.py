@@ -5,7 +5,7 @@ Pure: no clock, no table, no chance.
 """
 
 from preferences.rules.history import belongs, entry_of, plan_undo
-from preferences.rules.plan import Plan, Stamp
+from preferences.rules.plan import Plan, Stamp, renumbers
 from preferences.rules.plans import (
     IfMatch,
     authorize,
@@ -47,4 +47,5 @@ __all__ = [
     "plan_removals",
     "plan_undo",
     "plan_updates",
+    "renumbers",
 ]

@@ -1,6 +1,6 @@
 """What a write did, from the thread before and after it; and the plan that undoes it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, cast
 
 from preferences.errors import ChangeNotFound, ConflictingRow, UndoConflict
@@ -50,28 +50,27 @@ def plan_undo(now: Thread, entry: Entry, stamp: Stamp) -> Plan:
         raise UndoConflict("this change touched no preference, so there is nothing to put back", ())
     if conflicts := tuple(_conflicts(now, entry)):
         raise UndoConflict("later changes are in the way, so nothing was put back", conflicts)
-    puts = {
-        change.id: _as_before(now.find(change.id), change.id, change.before, stamp)
+    puts = tuple(
+        _as_before(now.find(change.id), change.id, change.before, stamp)
         for change in entry.rows
         if change.before is not None
-    }
+    )
     removes = tuple(change.id for change in entry.rows if change.before is None)
-    rows = {row.id: row for row in now.preferences if row.id not in removes} | puts
+    plan = Plan(puts=puts, removes=removes)
+    rows = plan.rows_after(now)
     if twins := tuple(_twins(now, puts, rows)):
         raise UndoConflict("exact repeats would come of it, so nothing was put back", twins)
-    check_bounds(now, rows.values(), "nothing was put back: remove some first")
-    return Plan(puts=tuple(puts.values()), removes=removes)
+    check_bounds(now, rows, "nothing was put back: remove some first")
+    return plan
 
 
-def _twins(
-    now: Thread, puts: Mapping[str, Preference], rows: Mapping[str, Preference]
-) -> Iterator[ConflictingRow]:
+def _twins(now: Thread, puts: Iterable[Preference], rows: Sequence[Preference]) -> Iterator[ConflictingRow]:
     """Of the list as it would be, the rows that one that is put back would repeat."""
-    for row in puts.values():
+    for row in puts:
         present = now.find(row.id)
         if present is not None and present.text == row.text:
             continue
-        for other in rows.values():
+        for other in rows:
             if other.id != row.id and other.text == row.text:
                 yield conflicting(other)
 

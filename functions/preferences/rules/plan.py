@@ -1,5 +1,6 @@
 """What a request comes to, before it is written: a Plan, under the Stamp of the write that it is made for."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -45,6 +46,7 @@ class Plan:
         staying = [row for row in rows.values() if row.id not in self.removes]
         return sorted(staying, key=lambda row: (row.rank, row.id))
 
-    def renumbers(self, now: Thread) -> bool:
-        """Whether a row that stays gets another position."""
-        return any(now.positions.get(row.id, n) != n for n, row in enumerate(self.rows_after(now), 1))
+
+def renumbers(now: Thread, rows: Sequence[Preference]) -> bool:
+    """Whether a row that stays gets another position, where `rows` are the list as it will be."""
+    return any(now.positions.get(row.id, n) != n for n, row in enumerate(rows, 1))

@@ -44,7 +44,7 @@ class Wishes:
         self._stamp = stamp
         self._waiting = {_place(suggestion): suggestion for suggestion in now.live}
         self._places_of_this_call: set[str] = set()
-        self._declined = frozenset(_digests(now.declined))
+        self._declined = frozenset(digests(now.declined))
 
     @property
     def suggestions(self) -> tuple[Suggestion, ...] | None:
@@ -56,10 +56,11 @@ class Wishes:
         """Whether the user locked a row of that title, turned the title down, or dismissed its addition."""
         if not self._locked_titles and not self._declined:
             return False
-        same = folded(title)
-        return same in self._locked_titles or any(
-            _digest(self._now, kind, same) in self._declined for kind in ("title", "add")
-        )
+        if not self._locked_titles and not self._declined:
+            return False
+        if folded(title) in self._locked_titles:
+            return True
+        return not self._declined.isdisjoint(title_digests(self._now, title))
 
     @cached_property
     def _locked_titles(self) -> frozenset[str]:
@@ -121,17 +122,22 @@ def declined_after(now: Thread, plan: Plan, rows: Collection[Preference]) -> str
         return now.declined
     present = {folded(title) for title in after}
     gone = {folded(title) for title in before - after} - present
-    came = {folded(title) for title in after - before}
-    over = {_digest(now, kind, title) for title in came for kind in ("title", "add")}
+    over = {digest for title in after - before for digest in title_digests(now, title)}
     over |= {_digest(now, "add", folded(row.title)) for row in unlocked}
     rows_over = {_row(now, row.id) for row in unlocked}
     joining = [*plan.dismissed, *(_digest(now, "title", title) for title in sorted(gone))]
     kept = [
         known
-        for known in _digests(now.declined)
+        for known in digests(now.declined)
         if known not in over and known[:_HALF] not in rows_over and known not in joining
     ]
     return "".join([*kept, *joining][-MAX_DECLINED:])
+
+
+def title_digests(thread: Thread, title: str) -> tuple[str, str]:
+    """What keeps an agent from recording a title: digests of its leaving, and of its dismissed addition."""
+    same = folded(title)
+    return _digest(thread, "title", same), _digest(thread, "add", same)
 
 
 def _place(suggestion: Suggestion) -> str:
@@ -141,7 +147,7 @@ def _place(suggestion: Suggestion) -> str:
     return f"row {suggestion.target}"
 
 
-def _digests(declined: str) -> Iterator[str]:
+def digests(declined: str) -> Iterator[str]:
     for start in range(0, len(declined), LENGTH):
         yield declined[start : start + LENGTH]
 
