@@ -69,7 +69,7 @@ def _plain(item: Item) -> Item:
 
 
 def text(value: object, **layout: Any) -> str:
-    """The value as JSON. Binary values, which are digests, come in hexadecimal digits."""
+    """The value as JSON. Binary values come in hexadecimal digits."""
     return json.dumps(value, ensure_ascii=False, default=_json, **layout)
 
 

@@ -41,7 +41,7 @@ PARTS = {
 }
 """File of the package → the tests that should notice, the likeliest first."""
 ON_BOTH = {"faults"}
-"""Rooms whose tests are split between the engines. Of the others, one engine's are enough."""
+"""Parts whose tests are split between the engines. Of the others, one engine's are enough."""
 ENGINE = Path("tests/engines/node_modules")
 LONGEST = 240
 """Seconds that the tests of one mutant may take. One that makes them hang is noticed, too."""

@@ -81,8 +81,6 @@ WRITES = {
 }
 """Every kind of write, on a thread of A, B and C of which B is locked."""
 
-BLIND = PLANNED = WRITES
-
 
 def row(title: str = "Quiet", *, rank: int = 1, locked: bool = False, **fields: Any) -> dict[str, Any]:
     """A row as the table keeps it, by no means of the repository's."""

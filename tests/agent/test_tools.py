@@ -163,13 +163,13 @@ class TestTheContract:
 
     def test_takes_a_new_tool_by_its_declaration_alone(self, monkeypatch, tools, store):
         monkeypatch.setattr("preferences.tools.TOOLS", dict(TOOLS))
-        from preferences import tools as part
+        from preferences import tools as module
 
         @workspace_tool(description="Say hello.")
         def say_hello(self, args, caller):
-            return part.ToolResult("hello", self.repository.list_preferences(self.thread_id, caller))
+            return module.ToolResult("hello", self.repository.list_preferences(self.thread_id, caller))
 
-        assert part.TOOLS["say_hello"].description == "Say hello."
+        assert module.TOOLS["say_hello"].description == "Say hello."
         assert reported(tools(store.thread("A")).call("say_hello", {})) == ("hello", [])
 
 

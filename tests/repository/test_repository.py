@@ -18,9 +18,7 @@ from preferences.errors import (
 )
 from preferences.model import MAX_PREFERENCES, Caller, Draft, IndexedEdit
 from preferences.repository import PreferenceRepository, open_repository
-from tests.support import ADA, AGENT, BLIND, EVE, PARTIES, PLANNED, TRUSTED, drafts, edits, row
-
-WRITES = {**BLIND, **PLANNED}
+from tests.support import ADA, AGENT, EVE, PARTIES, TRUSTED, WRITES, drafts, edits, row
 
 pytestmark = pytest.mark.one_engine
 

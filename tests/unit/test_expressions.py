@@ -23,7 +23,7 @@ from preferences.model import (
 from preferences.repository import PreferenceRepository
 from preferences.repository.expressions import Expressions
 from preferences.repository.items import row_fields, typed
-from tests.support import ADA, AGENT, BLIND, PLANNED, a_row, drafts
+from tests.support import ADA, AGENT, WRITES, a_row, drafts
 
 MAX_EXPRESSION = 4096
 MAX_OPERATORS = 300
@@ -61,10 +61,10 @@ def check_form(params):
     assert set(re.findall(r":\w+", text)) == params.get("ExpressionAttributeValues", {}).keys()
 
 
-@pytest.mark.parametrize("verb", {**BLIND, **PLANNED})
+@pytest.mark.parametrize("verb", WRITES)
 def test_names_and_values_stand_in_no_expression_and_none_is_sent_without_need(store, sent, verb):
     repo, requests = sent
-    {**BLIND, **PLANNED}[verb](repo, store.thread("A", "B", "C", locked=("B",)))
+    WRITES[verb](repo, store.thread("A", "B", "C", locked=("B",)))
     for params in writes(requests):
         check_form(params)
 
@@ -79,10 +79,10 @@ def test_the_same_holds_for_registering_deleting_and_coming_back(store, sent):
         check_form(params)
 
 
-@pytest.mark.parametrize("verb", {**BLIND, **PLANNED})
+@pytest.mark.parametrize("verb", WRITES)
 def test_every_write_says_its_condition_and_wants_to_know_what_refused_it(store, sent, verb):
     repo, requests = sent
-    {**BLIND, **PLANNED}[verb](repo, store.thread("A", "B", "C", locked=("B",)))
+    WRITES[verb](repo, store.thread("A", "B", "C", locked=("B",)))
     for params in writes(requests):
         assert params["ConditionExpression"]
         assert params["ReturnValuesOnConditionCheckFailure"] == "ALL_OLD"
@@ -91,7 +91,7 @@ def test_every_write_says_its_condition_and_wants_to_know_what_refused_it(store,
 @pytest.mark.parametrize("act", ["update", "remove"])
 def test_an_agents_write_asks_of_every_row_that_it_touches_to_be_unlocked(store, sent, act):
     repo, requests = sent
-    PLANNED[act](repo, store.thread("A", "B", "C"))
+    WRITES[act](repo, store.thread("A", "B", "C"))
     (params,) = writes(requests)
     names, values = params["ExpressionAttributeNames"], params["ExpressionAttributeValues"]
     condition = re.sub(r"#\w+", lambda m: names[m[0]], params["ConditionExpression"])
