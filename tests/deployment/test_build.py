@@ -39,6 +39,17 @@ def made(tmp_path_factory):
     return folder / "package", folder / "package.zip"
 
 
+def on(path, code, **environment):
+    """The finished process of a Python that imports from `path` alone, and runs `code`."""
+    return subprocess.run(
+        [sys.executable, "-S", "-c", code],
+        env={"PYTHONPATH": os.pathsep.join(path), **environment},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+
 OLDEST = build.LOCK.with_name("oldest-boto3.txt")
 
 
@@ -156,13 +167,7 @@ class TestTheSameForThisMachine:
 
     def test_runs_on_the_boto3_that_is_meant(self, path):
         code = "import boto3, botocore; print(boto3.__version__, botocore.__version__)"
-        reported = subprocess.run(
-            [sys.executable, "-S", "-c", code],
-            env={"PYTHONPATH": os.pathsep.join(path)},
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout.split()
+        reported = on(path, code).stdout.split()
         newest = [boto3.__version__, botocore.__version__]
         assert reported == (["1.35.0"] * 2 if len(path) == 3 else newest)
 
@@ -173,13 +178,7 @@ class TestTheSameForThisMachine:
             "from preferences.repository.client import dynamodb_client\n"
             "print(*dynamodb_client().meta.service_model.operation_names)"
         )
-        ran = subprocess.run(
-            [sys.executable, "-S", "-c", code],
-            env={"PYTHONPATH": os.pathsep.join(path), "AWS_DEFAULT_REGION": "eu-west-1"},
-            capture_output=True,
-            text=True,
-            check=True,
-        )
+        ran = on(path, code, AWS_DEFAULT_REGION="eu-west-1")
         operations = set(ran.stdout.split())
         if len(path) == 2:
             assert (ran.stderr, operations) == ("", set(botocore_data.OPERATIONS))
@@ -194,24 +193,12 @@ class TestTheSameForThisMachine:
             "shape = dynamodb_client().meta.service_model.operation_model('UpdateItem').input_shape\n"
             "print('ReturnValuesOnConditionCheckFailure' in shape.members)"
         )
-        ran = subprocess.run(
-            [sys.executable, "-S", "-c", code],
-            env={"PYTHONPATH": os.pathsep.join(path), "AWS_DEFAULT_REGION": "eu-west-1"},
-            capture_output=True,
-            text=True,
-            check=True,
-        )
+        ran = on(path, code, AWS_DEFAULT_REGION="eu-west-1")
         assert ran.stdout.strip() == "True"
 
     def test_imports_dependencies_from_the_package_alone(self, path):
         code = "import boto3, pydantic, aws_lambda_powertools as p; print(pydantic.__file__, p.__file__)"
-        reported = subprocess.run(
-            [sys.executable, "-S", "-c", code],
-            env={"PYTHONPATH": os.pathsep.join(path)},
-            capture_output=True,
-            text=True,
-            check=True,
-        )
+        reported = on(path, code)
         assert reported.stdout.count(path[0]) == 2
 
 

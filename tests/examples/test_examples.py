@@ -171,27 +171,19 @@ def test_after_all_refusals_a_good_call_is_done(said):
     assert result(added)["result"] == "recorded 1 preference"
 
 
-def test_a_missing_identity_brings_our_sentence(said):
-    listed, after = said("nameless")
-    refusal = result(listed)["error"]
-    assert refusal["code"] == "missing_identity"
-    assert "the application sets it" in refusal["message"]
-    assert goes_on(after)
-
-
-def test_a_busy_engine_brings_our_sentence(said):
-    added, after = said("busy")
-    refusal = result(added)["error"]
-    assert refusal["code"] == "busy"
-    assert "nothing was changed" in refusal["message"]
-    assert goes_on(after)
-
-
-def test_an_unknown_outcome_brings_our_sentence(said):
-    added, after = said("unknown")
-    refusal = result(added)["error"]
-    assert refusal["code"] == "outcome_unknown"
-    assert "look at the present list before trying again" in refusal["message"]
+@pytest.mark.parametrize(
+    ("way", "code", "sentence"),
+    [
+        ("nameless", "missing_identity", "the application sets it"),
+        ("busy", "busy", "nothing was changed"),
+        ("unknown", "outcome_unknown", "look at the present list before trying again"),
+    ],
+)
+def test_a_refusal_brings_our_sentence(said, way, code, sentence):
+    answered, after = said(way)
+    refusal = result(answered)["error"]
+    assert refusal["code"] == code
+    assert sentence in refusal["message"]
     assert goes_on(after)
 
 

@@ -10,7 +10,6 @@ from botocore.exceptions import ClientError, EventStreamError
 
 from infra.local.aws import AWS_PATH
 from infra.local.scripted import SCRIPT, reply
-from tests.local.recorder import Recorder, serving
 from tests.stack import Site
 
 TOOLS = {
@@ -22,18 +21,10 @@ TOOLS = {
 LIST = 'call list_preferences {"action_and_reasoning": "Looking."}'
 
 
-@pytest.fixture(scope="module")
-def served():
-    recorder = Recorder()
-    with serving(recorder) as origin:
-        yield origin, recorder
-
-
 @pytest.fixture
 def aws(served):
     """(client, Recorder): client("lambda") is boto3's, over a handler that keeps what it was given."""
     origin, recorder = served
-    vars(recorder).update(vars(Recorder()))
     config = Config(retries={"total_max_attempts": 1})
     return lambda name: boto3.client(name, endpoint_url=origin + AWS_PATH, config=config), recorder
 

@@ -11,7 +11,6 @@ from mcp.client.streamable_http import create_mcp_http_client, streamable_http_c
 
 from infra.local.gateway import FAULT, MCP_PATH, read_target
 from tests.conftest import require
-from tests.local.recorder import Recorder, serving
 from tests.stack import ROOT, Site
 
 INSPECTOR = ROOT / "tests/local/inspector/node_modules/.bin/mcp-inspector"
@@ -46,19 +45,10 @@ def call(origin, tool, arguments, headers=None, mode="auto"):
     return result.is_error, content.text
 
 
-@pytest.fixture(scope="module")
-def served():
-    recorder = Recorder()
-    with serving(recorder) as origin:
-        yield origin, recorder
-
-
 @pytest.fixture
 def gateway(served):
     """(origin, Recorder) of a Gateway over a handler that keeps what it was given."""
-    origin, recorder = served
-    vars(recorder).update(vars(Recorder()))
-    return origin, recorder
+    return served
 
 
 @pytest.fixture(params=["auto", "legacy"])

@@ -214,17 +214,23 @@ class Loss:
         listing = self.panel.api("GET", "/preferences") if self.way == "503 with a list" else {}
         return route.fulfill(status=503, json={**listing, **UNKNOWN})
 
-    def next(self) -> None:
+    def meet(self, action: Action) -> None:
+        """Has the person do it, and loses the answer."""
         self.sent.clear()
         self.waiting = 1
-
-    def happened(self) -> bool:
-        return bool(self.sent) and not self.waiting
+        action.press(self.panel)
+        until(self.panel.page, lambda: bool(self.sent) and not self.waiting)
 
     def end(self) -> None:
         for route in self.unanswered:
             with suppress(Error):  # the page has given it up
                 route.abort()
+
+
+def _prepare(panel: Panel, action: Action) -> None:
+    if action.prepare:
+        panel.root.get_by_role("tab", name="List").click()
+        action.prepare(panel)
 
 
 def _ends(panel: Panel, action: Action) -> None:
@@ -240,12 +246,8 @@ class TestEveryWayToLoseAnAnswer:
     def test_what_did_not_arrive_is_sent_again_as_it_was(self, panel, way):
         loss = Loss(panel, way, arrives=False)
         for action in ACTIONS:
-            if action.prepare:
-                panel.root.get_by_role("tab", name="List").click()
-                action.prepare(panel)
-            loss.next()
-            action.press(panel)
-            until(panel.page, loss.happened)
+            _prepare(panel, action)
+            loss.meet(action)
             expect(panel.root.locator(TROUBLE)).to_contain_text(re.compile("^(Not |Still locked)"))
             assert not action.is_done(panel), action.name
             action.again(panel).click()
@@ -258,12 +260,8 @@ class TestEveryWayToLoseAnAnswer:
     def test_what_arrived_counts_as_done_once_a_list_shows_it(self, panel, way):
         loss = Loss(panel, way, arrives=True)
         for action in ACTIONS:
-            if action.prepare:
-                panel.root.get_by_role("tab", name="List").click()
-                action.prepare(panel)
-            loss.next()
-            action.press(panel)
-            until(panel.page, loss.happened)
+            _prepare(panel, action)
+            loss.meet(action)
             _ends(panel, action)
             assert len(loss.sent) == 1
         loss.end()
@@ -273,13 +271,9 @@ class TestEveryWayToLoseAnAnswer:
         """The press comes before any list has shown how the first one went."""
         loss = Loss(panel, way, arrives=True)
         for action in ACTIONS:
-            if action.prepare:
-                panel.root.get_by_role("tab", name="List").click()
-                action.prepare(panel)
+            _prepare(panel, action)
             polls = Held(panel.page, LIST, "GET")
-            loss.next()
-            action.press(panel)
-            until(panel.page, loss.happened)
+            loss.meet(action)
             expect(panel.root.locator(TROUBLE)).to_be_visible()
             action.again(panel).click()
             until(panel.page, lambda: len(loss.sent) == 2)
