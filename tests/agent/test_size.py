@@ -6,7 +6,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from preferences import render
 from preferences.agent.envelopes import FunctionCall, GatewayCall, OpenApiCall
 from preferences.errors import ListFull
 from preferences.model import MAX_CHARACTERS, Draft
@@ -126,14 +125,14 @@ def test_every_answer_on_the_largest_plain_list_is_below_the_limit(store, tools,
     called = tools(store.write(largest(100, locked=locked)))
     envelope = BATCHES[batch](called)
     assert envelope["ok"], envelope
-    answer = CALLS[kind].answer(envelope, render.block(called.thread))
+    answer = CALLS[kind].answer(envelope, called.thread)
     assert size(answer) < LIMIT
 
 
 def test_the_three_envelopes_hold_the_same_result(store, tools):
     called = tools(store.write(largest(20)))
     envelope = called.remove_preferences(indices=[1, 10, 99])
-    function, openapi, gateway = (CALLS[kind].answer(envelope, render.block(called.thread)) for kind in CALLS)
+    function, openapi, gateway = (CALLS[kind].answer(envelope, called.thread) for kind in CALLS)
     text = function["response"]["functionResponse"]["responseBody"]["TEXT"]["body"]
     assert json.loads(text) == envelope == gateway
     assert openapi["response"]["responseBody"]["application/json"]["body"] == text

@@ -15,7 +15,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from preferences import render
 from preferences.errors import FieldError, InvalidInput, InvalidJson
+from preferences.model import Thread
 from preferences.parsing import strict_json
 from preferences.tools import Envelope
 
@@ -58,8 +60,8 @@ class ToolCall(ABC):
         """The arguments by name, not decoded. Raises InvalidInput where they have no one reading."""
 
     @abstractmethod
-    def answer(self, result: Envelope, block: str | None) -> Answer:
-        """The answer with `result` in it, and the `<preferences>` block where there is a place for it."""
+    def answer(self, result: Envelope, thread: Thread | None) -> Answer:
+        """The answer with `result` in it, and `thread` as the `<preferences>` block where it has a place."""
 
 
 def recognise(event: object, context: object) -> ToolCall | None:
@@ -109,7 +111,7 @@ class GatewayCall(ToolCall):
             raise _bad("the arguments must be one JSON object")
         return _by_name(self.event.items())
 
-    def answer(self, result: Envelope, block: str | None) -> Answer:
+    def answer(self, result: Envelope, thread: Thread | None) -> Answer:
         return result
 
 
@@ -130,10 +132,12 @@ class _ClassicCall(ToolCall):
     def arguments(self) -> Mapping[str, object]:
         return _by_name(_named_values(self.event.get("parameters")))
 
-    def answer(self, result: Envelope, block: str | None) -> Answer:
+    def answer(self, result: Envelope, thread: Thread | None) -> Answer:
         prompt = _texts(self.event.get("promptSessionAttributes"))
         if _code(result) == "not_found":
             prompt.pop("preferences", None)  # the block of a list that is gone
+        if thread is not None:
+            prompt["preferences"] = render.block(thread)
         return {
             "messageVersion": "1.0",
             "response": {
@@ -141,7 +145,7 @@ class _ClassicCall(ToolCall):
                 **self.response(result),
             },
             "sessionAttributes": _texts(self.event.get("sessionAttributes")),
-            "promptSessionAttributes": prompt if block is None else prompt | {"preferences": block},
+            "promptSessionAttributes": prompt,
         }
 
     @abstractmethod

@@ -9,13 +9,13 @@ from functools import cache
 
 from aws_lambda_powertools import Logger
 
-from preferences import metrics, render
+from preferences import metrics
 from preferences.agent.arguments import decode
 from preferences.agent.envelopes import Answer, ToolCall, recognise
 from preferences.errors import describe_fault
 from preferences.model import is_thread_id, is_user_id
 from preferences.repository import open_repository
-from preferences.tools import TOOLS, Envelope, PreferenceTools, failure, unknown_tool
+from preferences.tools import TOOLS, Envelope, PreferenceTools, Tool, failure, unknown_tool
 
 NO_THREAD = (
     "thread_id is missing or malformed: the application sets it as a session attribute, "
@@ -46,11 +46,10 @@ def handler(event: object, context: object) -> Answer:
     started = time.perf_counter()
     logger.set_correlation_id(getattr(context, "aws_request_id", None))
     call = recognise(event, context)
+    tool = TOOLS.get(call.tool) if call else None
     tools: PreferenceTools | None = None
-    block: str | None = None
     try:
-        tools, result = _run(call, context)
-        block = render.block(tools.thread) if tools and tools.thread else None
+        tools, result = _run(call, tool, context)
     except Exception as fault:
         logger.error("fault", **describe_fault(fault))
         result = failure(
@@ -63,7 +62,7 @@ def handler(event: object, context: object) -> Answer:
     logger.info(
         "tool call",
         envelope=call.kind if call else None,
-        tool=call.tool if call and call.tool in TOOLS else None,
+        tool=tool.name if tool else None,
         error=error,
         outcomes=outcomes,
         revision=tools.thread.revision if tools and tools.thread else None,
@@ -80,14 +79,15 @@ def handler(event: object, context: object) -> Answer:
             },
         ),
     )
-    return call.answer(result, block) if call else result
+    return call.answer(result, tools.thread if tools else None) if call else result
 
 
-def _run(call: ToolCall | None, context: object) -> tuple[PreferenceTools | None, Envelope]:
+def _run(
+    call: ToolCall | None, tool: Tool | None, context: object
+) -> tuple[PreferenceTools | None, Envelope]:
     """The tools of the call's thread, where it names one, and the result."""
     if call is None:
         return None, failure("unknown_tool", "this is no tool call, or one that does not name its tool")
-    tool = TOOLS.get(call.tool)
     if tool is None:
         return None, unknown_tool()
     identity = call.identity()

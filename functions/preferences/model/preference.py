@@ -2,7 +2,7 @@
 
 import re
 import secrets
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property
 from typing import Annotated, Any, Literal, TypedDict, TypeGuard, cast
 
@@ -96,11 +96,6 @@ class Preference(Frozen):
         """What makes two rows the same preference."""
         return self.title, self.subtitle, self.kind
 
-    @property
-    def characters(self) -> int:
-        """Code points of its texts, which MAX_CHARACTERS bounds."""
-        return len(self.title) + len(self.subtitle or "")
-
 
 class Suggestion(Frozen):
     """A wish of the agent's that waits for the user. It never changes: a newer wish gets an id of its own."""
@@ -118,13 +113,13 @@ class Suggestion(Frozen):
     at: str
 
 
-def live(suggestions: Iterable[Suggestion], rows: Iterable[Preference]) -> tuple[Suggestion, ...]:
+def live(suggestions: Collection[Suggestion], rows: Collection[Preference]) -> tuple[Suggestion, ...]:
     """Those that mean a row as it stands, or an addition that the list does not have: what accepting does is
     what was shown."""
-    changed, texts = {}, set()
-    for row in rows:
-        changed[row.id] = row.changed
-        texts.add(row.text)
+    if not suggestions:
+        return ()
+    changed = {row.id: row.changed for row in rows}
+    texts = {row.text for row in rows}
     return tuple(
         suggestion
         for suggestion in suggestions

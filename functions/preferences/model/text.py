@@ -8,13 +8,17 @@ zero-width characters. A single joiner is part of many scripts and emoji, and st
 
 import re
 import unicodedata
+from collections.abc import Callable
+from functools import partial
 
 from pydantic_core import PydanticCustomError
+
+one_line: Callable[[str], str] = partial(re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]").sub, " ")
+"""A text without line breaks and control characters, each replaced by a space, whatever was stored."""
 
 _BREAKS = re.compile("[\t\n\x0b\x0c\r\x85\u2028\u2029]+")
 _DOUBLED_JOINER = re.compile("([\u200c\u200d])\\1+")
 """A half-space typed twice, as in Persian: nobody sees the second one, so nobody can leave it out."""
-_CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 # Unicode's Default_Ignorable_Code_Point, tags and bidi overrides apart: drawn as nothing, though some of
 # them are letters or marks by their category. Emoji put two of them together (a variation selector and a
 # joiner), and no script more; a longer run is a message that nobody sees.
@@ -79,11 +83,6 @@ def normalise(text: str, limit: int) -> str:
 def is_visible(text: str) -> bool:
     """Whether a reader would see anything of `text` at all."""
     return any(unicodedata.category(c) not in _INVISIBLE for c in _BLANK.sub("", text))
-
-
-def one_line(text: str) -> str:
-    """`text` without line breaks and control characters, each replaced by a space, whatever was stored."""
-    return _CONTROLS.sub(" ", text)
 
 
 def folded(title: str) -> str:

@@ -33,7 +33,7 @@ from typing import Any
 from preferences.errors import ChangeNotFound, HistoryNotReady
 from preferences.model import Attributes, Entry, RowChange, Thread
 from preferences.repository.client import history_days
-from preferences.repository.items import Item, change_fields, key, plain, read_change, read_thread, typed
+from preferences.repository.items import Item, change_fields, key, plain_map, read_change, read_thread, typed
 from preferences.repository.table import Budget, ThreadTable
 from preferences.rules import belongs
 
@@ -235,7 +235,7 @@ def _item(thread_id: str, entry: Entry) -> dict[str, dict[str, Any]]:
 
 
 def _entry(item: Item) -> Entry:
-    attributes = {name: plain(value) for name, value in item.items()}
+    attributes = plain_map(item)
     return Entry(
         revision=_revision(item),
         owner=attributes["user"],
@@ -267,7 +267,7 @@ def _attributes(stored: Mapping[str, Any] | None) -> Attributes | None:
 
 def _is_over(item: Item) -> bool:
     """Whether the item's time is over: the table removes it then, but not at once."""
-    return int(plain(item["expires_at"])) <= time.time()
+    return int(item["expires_at"]["N"]) <= time.time()
 
 
 def _seconds(at: str) -> float:

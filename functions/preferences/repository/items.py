@@ -15,7 +15,7 @@ deleted_by    S   on a tombstone only, with
 expires_at    N   epoch seconds, the table's TTL attribute
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from pydantic import ValidationError
@@ -48,17 +48,26 @@ def typed(value: object) -> dict[str, Any]:
 
 
 def plain(attribute: Mapping[str, Any]) -> Any:
-    """The reverse of `typed`."""
+    """The reverse of `typed`. A type that only another version stores must not hide the rest."""
     [(kind, value)] = attribute.items()
-    if kind == "N":
-        return int(value)
-    if kind == "NULL":
-        return None
-    if kind == "M":
-        return {name: plain(inner) for name, inner in value.items()}
-    if kind == "L":
-        return [plain(inner) for inner in value]
-    return value
+    return _READERS[kind](value) if kind in _READERS else value
+
+
+def plain_map(attributes: Item) -> dict[str, Any]:
+    """`plain` of each value, without a call for a text or a boolean."""
+    return {
+        name: _READERS[kind](value) if kind in _READERS else value
+        for name, attribute in attributes.items()
+        for ((kind, value),) in (attribute.items(),)  # one type each, or the answer is garbled
+    }
+
+
+_READERS: Mapping[str, Callable[[Any], Any]] = {
+    "N": int,
+    "NULL": lambda _: None,
+    "M": plain_map,
+    "L": lambda elements: [plain(element) for element in elements],
+}
 
 
 def row_fields(row: Preference) -> dict[str, object]:
@@ -115,7 +124,7 @@ def read_head(thread_id: str, item: Item | None) -> Thread:
     """The same without its rows, which take nearly all of the time."""
     if item is None:
         return Thread(thread_id=thread_id)
-    attributes = {name: plain(value) for name, value in item.items() if name not in _ROWS}
+    attributes = plain_map({name: value for name, value in item.items() if name not in _ROWS})
     change, recent = attributes.get("last_change"), attributes.get("recent", {})
     return Thread(
         thread_id=thread_id,

@@ -159,7 +159,9 @@ def check_bounds(now: Thread, after: Collection[Preference], remedy: str) -> Non
             f"a thread holds at most {MAX_PREFERENCES} preferences and has room for "
             f"{max(MAX_PREFERENCES - before, 0)} more, not {count - before}; {remedy}"
         )
-    characters, held = (sum(row.characters for row in rows) for rows in (after, now.preferences))
+    characters, held = (
+        sum(len(row.title) + len(row.subtitle or "") for row in rows) for rows in (after, now.preferences)
+    )
     if characters > max(MAX_CHARACTERS, held):
         raise ListFull(
             f"a thread holds at most {MAX_CHARACTERS:,} characters of titles and subtitles and has room for "
@@ -344,7 +346,8 @@ def _new_row(draft: Draft, preference_id: str, rank: int, stamp: Stamp) -> Prefe
 
 def _twin(row: Preference, rows: Iterable[Preference]) -> Preference | None:
     """Another row with the same title, subtitle and kind."""
-    return next((other for other in rows if other.id != row.id and other.text == row.text), None)
+    same_title = (other for other in rows if other.title == row.title and other.id != row.id)
+    return next((other for other in same_title if other.text == row.text), None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,8 +56,6 @@ class Wishes:
         """Whether the user locked a row of that title, turned the title down, or dismissed its addition."""
         if not self._locked_titles and not self._declined:
             return False
-        if not self._locked_titles and not self._declined:
-            return False
         if folded(title) in self._locked_titles:
             return True
         return not self._declined.isdisjoint(title_digests(self._now, title))
