@@ -37,11 +37,12 @@ def main() -> int:
         "package": (cold.package, lambda: None),
         "cold": (cold.measure, lambda: None),
         "warm": (lambda: _elsewhere("tests.bench.warm"), lambda: None),
+        "walk": (lambda: _elsewhere("tests.bench.walk"), lambda: None),
         "answers": (answers.measure, answers.absent),
         "capacity": (engine.capacity, engine.absent),
         "growth": (engine.growth, engine.absent),
         "contention": (contention.measure, engine.absent),
-        "peers": (lambda: _elsewhere("tests.bench.peers"), lambda: engine.absent() or peers.absent()),
+        "peers": (lambda: _elsewhere("tests.bench.peers"), engine.absent),
         "throughput": (peers.throughput, lambda: None),
     }
     wanted = given.only.split(",") if given.only else list(sections)

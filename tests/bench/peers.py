@@ -8,12 +8,17 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+
+import boto3
+from botocore import xform_name
 
 from infra.local.context import LambdaContext
 from preferences.agent import handler
 from preferences.repository.client import table_name
 from tests.bench import engine
+from tests.bench.warm import recorded
 from tests.bench.work import NEW, OWNER, check, results, tool
 from tests.stack import Site, start_stack, stop_stack
 
@@ -22,6 +27,8 @@ PEER = ROOT / ".venv-peer/bin/python"
 CONVERSATIONS = 60
 SECONDS = 4  # of load on the local stack, for each kind of request
 CLIENTS = 4
+BAR = 0.90
+"""Own CPU of a conversation over that of the bare boto3 calls that it makes."""
 
 
 def absent() -> str | None:
@@ -31,17 +38,29 @@ def absent() -> str | None:
 
 def compare() -> list[dict]:
     """Add 10, list, update 5, remove 5: each side in turn, a few conversations at a time."""
-    sides = {
-        "LangGraph's SqliteStore, on a file": _peer,
-        "agent's handler, over the second engine, on a file": _ours,
-    }
-    taken: dict[str, list[tuple[float, float]]] = {name: [] for name in sides}
+    peer, bare, ours = [], [], []
     for _ in range(3):
-        for name, side in sides.items():
-            taken[name] += side(CONVERSATIONS // 3)
+        if absent() is None:
+            peer += _peer(CONVERSATIONS // 3)
+        for one, other in _bare_and_ours(CONVERSATIONS // 3):
+            bare.append(one)
+            ours.append(other)
+    sides = {
+        "LangGraph's SqliteStore, on a file": peer,
+        "the same calls by boto3 alone": bare,
+        "agent's handler, over the second engine, on a file": ours,
+    }
+    ratios = sorted(own[1] / alone[1] for own, alone in zip(ours, bare, strict=True))
     return [
-        {"side": name, "milliseconds": [wall for wall, _ in found], "cpu": [cpu for _, cpu in found]}
-        for name, found in taken.items()
+        {
+            "side": name,
+            "milliseconds": [wall for wall, _ in taken],
+            "cpu": [cpu for _, cpu in taken],
+            "ratios": ratios if taken is ours else [],
+            "bar": BAR if taken is ours else None,
+        }
+        for name, taken in sides.items()
+        if taken
     ]
 
 
@@ -51,25 +70,51 @@ def _peer(times: int) -> list[tuple[float, float]]:
     return json.loads(done.stdout)
 
 
-def _ours(times: int) -> list[tuple[float, float]]:
-    """Whole answers of the agent's handler, texts for the model and log lines and all."""
-    edits = [{"index": n, "title": f"Another title {n}"} for n in range(1, 6)]
-    calls = [
-        tool("add_preferences", items=NEW),
-        tool("list_preferences"),
-        tool("update_preferences", updates=edits),
-        tool("remove_preferences", indices=[6, 7, 8, 9, 10]),
-    ]
+EDITS = [{"index": n, "title": f"Another title {n}"} for n in range(1, 6)]
+CONVERSATION = [
+    tool("add_preferences", items=NEW),
+    tool("list_preferences"),
+    tool("update_preferences", updates=EDITS),
+    tool("remove_preferences", indices=[6, 7, 8, 9, 10]),
+]
+
+
+def _bare_and_ours(times: int) -> list[tuple[tuple[float, float], tuple[float, float]]]:
+    """What boto3 takes for the calls that a conversation makes, and then what the conversation takes.
+
+    Ours are whole answers of the agent's handler, texts for the model and log lines and all. The other side
+    sends what a first conversation of ours sent, on threads of its own, to the same engine.
+    """
     taken = []
-    with tempfile.TemporaryDirectory() as folder, engine.serving(Path(folder) / "db"):
+    with tempfile.TemporaryDirectory() as folder, engine.serving(Path(folder) / "db") as client:
         table_name.cache_clear()
-        for n in range(times + 5):
-            identity = {"thread_id": f"conversation-{n}", "user_id": OWNER}
-            began, cpu = time.perf_counter(), time.process_time()
-            for call in calls:
-                check(handler({**call, "sessionAttributes": identity}, LambdaContext()))
-            taken.append(((time.perf_counter() - began) * 1000, (time.process_time() - cpu) * 1000))
+        bare = boto3.client("dynamodb")
+        with recorded(client) as calls:
+            _talk("conversation-0000")
+        methods = [getattr(bare, xform_name(name)) for name, _ in calls]
+        asked = json.dumps([parameters for _, parameters in calls])
+        for n in range(1, times + 6):
+            parameters = json.loads(asked.replace("conversation-0000", f"bare-{n:012}"))
+
+            def ask(parameters: list[dict] = parameters) -> None:
+                for method, given in zip(methods, parameters, strict=True):
+                    method(**given)
+
+            taken.append((_taken(ask), _taken(partial(_talk, f"conversation-{n:04}"))))
     return taken[5:]
+
+
+def _talk(thread_id: str) -> None:
+    identity = {"thread_id": thread_id, "user_id": OWNER}
+    for call in CONVERSATION:
+        check(handler({**call, "sessionAttributes": identity}, LambdaContext()))
+
+
+def _taken(run: Callable[[], None]) -> tuple[float, float]:
+    """Milliseconds of the clock, and of this process's time on a processor."""
+    began, cpu = time.perf_counter(), time.process_time()
+    run()
+    return (time.perf_counter() - began) * 1000, (time.process_time() - cpu) * 1000
 
 
 def throughput() -> list[dict]:

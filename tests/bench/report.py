@@ -32,7 +32,7 @@ compared was run in turn, in one run; a ratio is the median of its rounds, with 
 ![Start-up and requests beside bare boto3](benchmark.svg)
 """
     ]
-    sections = (_cold, _warm, _answers, _capacity, _growth, _contention, _peers, _throughput)
+    sections = (_cold, _warm, _walk, _answers, _capacity, _growth, _contention, _peers, _throughput)
     parts += [text for section in sections if (text := section(found))]
     if found["left_out"]:
         parts.append(
@@ -95,6 +95,20 @@ same parameters and the same answers, without a network. It can be less than the
 read as the JSON that they are (`repository/shortcuts.py`).
 
 {table(head, rows)}
+"""
+
+
+def _walk(found: dict[str, Any]) -> str:
+    if "walk" not in found:
+        return ""
+    rows = [(row["request"], row["calls"], row["files"], row["moves"]) for row in found["walk"]]
+    return f"""
+## The way of a request
+
+Calls of our own functions from the event to DynamoDB and back to the answer, on a list of 5 rows; the files
+that they lie in; and how often one package calls, or returns to, another.
+
+{table(["", "calls", "files", "moves"], rows)}
 """
 
 
@@ -185,16 +199,26 @@ may fail.
 def _peers(found: dict[str, Any]) -> str:
     if "peers" not in found:
         return ""
-    rows = [(row["side"], spread(row["milliseconds"], 1), spread(row["cpu"], 1)) for row in found["peers"]]
+    rows = [
+        (
+            row["side"],
+            spread(row["milliseconds"], 1),
+            spread(row["cpu"], 1),
+            spread(row["ratios"]) if row["ratios"] else "",
+            verdict(row["ratios"], row["bar"]),
+        )
+        for row in found["peers"]
+    ]
     return f"""
 ## The same work elsewhere
 
 A conversation: add 10, list, update 5, remove 5. Ours are four whole answers of the agent's handler, with
-owner, lock and revision in the condition of each write, over HTTP to an engine that writes to the disk.
+owner, lock and revision in the condition of each write, over HTTP to an engine that writes to the disk. The
+same seven calls were also sent by a client as `boto3.client("dynamodb")` gives it, over the same loopback.
 LangGraph's SqliteStore is called in its own process, in batches, and knows none of these: its SQLite is in
 its own CPU, our engine's is not.
 
-{table(["", "ms", "own CPU, ms"], rows)}
+{table(["", "ms", "own CPU, ms", "CPU to boto3 alone", "bar"], rows)}
 """
 
 

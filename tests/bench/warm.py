@@ -11,6 +11,7 @@ import re
 import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import boto3
@@ -60,7 +61,7 @@ def operations() -> list[Operation]:
     ]
 
 
-_CHANGE = re.compile(rb'"id": ?{"S": ?"([0-9a-f]{32})"}')
+_CHANGE = re.compile(rb'"id": ?{"S": ?"([0-9A-Za-z_-]{12})"}')
 
 
 class Stub:
@@ -80,7 +81,7 @@ class Stub:
         self._events.unregister("before-send.dynamodb", self._answer)
 
     def _answer(self, request, event_name: str, **_: object) -> AWSResponse:
-        # The repository looks for its own change in the answer.
+        # The repository looks for the id of its own write in the answer.
         change = _CHANGE.search(request.body)
         body = self._answers[event_name.rpartition(".")[2]]
         if change:
@@ -94,17 +95,17 @@ class _Raw(io.BytesIO):
         yield self.read()
 
 
-def calls_of(operation: Operation, client) -> list[tuple[str, dict]]:
-    """What the operation asks of DynamoDB: (operation, parameters)."""
+@contextmanager
+def recorded(client) -> Iterator[list[tuple[str, dict]]]:
+    """What is asked of DynamoDB meanwhile: (operation, parameters)."""
     calls: list[tuple[str, dict]] = []
 
     def keep(model, params, **_: object) -> None:
         calls.append((model.name, params))
 
     client.meta.events.register("provide-client-params.dynamodb", keep)
-    check(operation.run())
+    yield calls
     client.meta.events.unregister("provide-client-params.dynamodb", keep)
-    return calls
 
 
 def seconds_each(run: Callable[[], object], times: int) -> float:
@@ -120,7 +121,8 @@ def compare(operation: Operation) -> dict:
     item = thread_item(thread(operation.size))
     ours, bare = dynamodb_client(), boto3.client("dynamodb")
     with Stub(ours, item), Stub(bare, item):
-        calls = calls_of(operation, ours)
+        with recorded(ours) as calls:
+            check(operation.run())
         asked = [(getattr(bare, xform_name(name)), parameters) for name, parameters in calls]
 
         def ask() -> None:
