@@ -300,7 +300,7 @@ def _advice(tool: Tool, refusal: InvalidInput) -> str:
     faults = "; ".join(map(str, refusal.errors[:MAX_FAULTS_NAMED]))
     name, *inside = refusal.errors[0].field.split(".")
     field = tool.args_schema.model_fields.get(name)
-    if field is None or not field.examples or "for example" in faults:  # what can't be decoded has one
+    if field is None or not field.examples:
         return faults
     example = field.examples[0]
     if inside and isinstance(example, list):

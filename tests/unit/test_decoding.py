@@ -188,7 +188,7 @@ class TestAnArrayOfObjects:
             warnings.simplefilter("always")
             message = refusal(items, value)
         assert message.startswith("items: ")
-        assert 'send items as JSON, for example [{"title": ' in message
+        assert message.endswith(": send items as JSON")
         assert "\n" not in message
         assert not shown
 
@@ -196,13 +196,13 @@ class TestAnArrayOfObjects:
         "value", [["Academic tone"], ['"Academic tone"'], '["Academic tone", "Short answers"]']
     )
     def test_of_plain_texts_is_refused_at_the_first_of_them(self, value):
-        assert refusal(items, value).startswith("items.0: must be an object: send items as JSON")
+        assert refusal(items, value).startswith("items: must be an object (element 0): send items as JSON")
 
     def test_is_no_text_however_often_it_is_quoted(self):
         assert refusal(items, json.dumps(json.dumps("[]"))).startswith("items: must be a list, not a text")
 
     def test_says_which_element_cannot_be_read(self):
-        assert refusal(items, [json.dumps(TONE), "Short answers"]).startswith("items.1: ")
+        assert "(element 1)" in refusal(items, [json.dumps(TONE), "Short answers"])
 
     def test_takes_no_element_out_of_several_in_one_text(self):
         assert items([json.dumps([TONE, SHORT]), "[]"]) == [[TONE, SHORT], []]  # for the schema to refuse
@@ -307,7 +307,7 @@ class TestAnArrayOfNumbers:
         "value", ["abc", "1;3", "1,", ",", "one, two", "#1, #3", "[1, 3", "1 and 3", "<item>1</item><item>3"]
     )
     def test_is_refused_where_it_is_none(self, value):
-        assert refusal(indices, value).endswith("send indices as JSON, for example [1, 3]")
+        assert refusal(indices, value).endswith("send indices as JSON")
 
     @pytest.mark.parametrize("annotation", [list[int], tuple[int, ...]])
     def test_may_be_a_new_tools_without_an_example(self, annotation):

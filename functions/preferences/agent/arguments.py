@@ -50,11 +50,7 @@ def decode(schema: type[BaseModel], arguments: Mapping[str, object]) -> dict[str
 @cache
 def _arrays(schema: type[BaseModel]) -> Mapping[str, "_Array"]:
     return {
-        name: _Array(
-            name,
-            _element(field.annotation),
-            f", for example {json.dumps(field.examples[0])}" if field.examples else "",
-        )
+        name: _Array(name, _element(field.annotation))
         for name, field in schema.model_fields.items()
         if get_origin(field.annotation) in (tuple, list)
     }
@@ -76,22 +72,20 @@ class _Array:
     name: str
     element: type[BaseModel] | None
     """What an element is; None: a plain number."""
-    example: str
-    """How a refusal ends."""
 
     def elements(self, value: object) -> list[object]:
-        place = self.name
+        place = ""
         try:
             elements = self._list(value)
             if self.element is None:
                 return elements
             objects = []
             for n, element in enumerate(elements):
-                place = f"{self.name}.{n}"
+                place = f" (element {n})"
                 objects.append(self._object(element))
         except _Unreadable as error:
-            remedy = f"{error}: send {self.name} as JSON{self.example}"
-            raise InvalidInput([FieldError(place, remedy)]) from None
+            remedy = f"{error}{place}: send {self.name} as JSON"
+            raise InvalidInput([FieldError(self.name, remedy)]) from None
         return objects
 
     def _list(self, value: object) -> list[object]:
