@@ -336,7 +336,7 @@ _SKIPPED = {
     ("locked", None): _LOCKED,
     ("locked", "outdated"): "locked, and changed by the user since: look at its present text",
     ("locked", "not_first"): f"{_LOCKED}; not left as a suggestion, since the first one for it stands",
-    ("locked", "no_room"): f"{_LOCKED}; not left as a suggestion, since {MAX_SUGGESTIONS} wait already",
+    ("locked", "too_many"): f"{_LOCKED}; not left as a suggestion, since {MAX_SUGGESTIONS} wait already",
     ("locked", "left"): _LOCKED,
 }
 """(outcome, what became of the wish) → why a row was skipped. What is left as a suggestion comes last."""
@@ -346,7 +346,7 @@ _NOT_RECORDED = {
     ("declined", None): _SKIPPED["declined", None],
     ("suggested", "left"): f"{_NOT_WANTED}; left as a suggestion that only the user can accept",
     ("locked", "not_first"): f"{_NOT_WANTED}; not left as a suggestion, since the first of that title stands",
-    ("locked", "no_room"): f"{_NOT_WANTED}; not left as a suggestion, since {MAX_SUGGESTIONS} wait already",
+    ("locked", "too_many"): f"{_NOT_WANTED}; not left as a suggestion, since {MAX_SUGGESTIONS} wait already",
 }
 
 

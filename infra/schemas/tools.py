@@ -35,7 +35,7 @@ class _InOrder(GenerateJsonSchema):
 
 
 def full(tool: Tool) -> Json:
-    """The JSON Schema of what a model sends: references resolved, and an optional field told by `required`.
+    """The JSON Schema of what a model sends: references resolved, and optional is what `required` leaves out.
 
     Null, which every optional field accepts, is not offered: leaving out says the same, and not every form
     can say "or null".

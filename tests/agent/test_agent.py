@@ -778,7 +778,7 @@ class TestTheDeadline:
 
 
 def test_importing_the_handler_brings_no_event_handler_and_no_parser():
-    """Each of them costs a cold start more than all of our own rooms."""
+    """Each of them costs a cold start more than all of our own packages."""
     program, path = "import sys, preferences.agent; print(*sys.modules)", {"PYTHONPATH": "functions"}
     ran = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True, env=path

@@ -113,8 +113,8 @@ def send(lambda_context):
 
 
 @pytest.fixture(scope="module")
-def engine_of_this_room():
-    """moto, and one client for all tests of the room (its own): making them takes longer than most tests."""
+def engine_of_this_folder():
+    """moto, and one client, for all tests of this folder: making them takes longer than most tests."""
     repository_client.dynamodb_client.cache_clear()
     repository_client.table_name.cache_clear()
     with pytest.MonkeyPatch.context() as patch, embedded_engine():
@@ -125,11 +125,11 @@ def engine_of_this_room():
 
 
 @pytest.fixture
-def api(engine_of_this_room, template, send):
+def api(engine_of_this_folder, template, send):
     """`send`, with an empty table behind it."""
-    create_table(engine_of_this_room, template, "preferences")
+    create_table(engine_of_this_folder, template, "preferences")
     yield send
-    engine_of_this_room.delete_table(TableName="preferences")
+    engine_of_this_folder.delete_table(TableName="preferences")
 
 
 @pytest.fixture
@@ -479,10 +479,10 @@ class TestRemovingLockingOrdering:
         assert [row["locked"] for row in unlocked.rows] == [False, True, False]
         assert unlocked.rows[0]["revision"] == 2
 
-    def test_a_lock_is_recorded_as_one_by_either_route(self, engine_of_this_room, api, rows):
+    def test_a_lock_is_recorded_as_one_by_either_route(self, engine_of_this_folder, api, rows):
         def recorded():
             item = {"pk": {"S": f"THREAD#{THREAD}"}, "sk": {"S": "PREFERENCES"}}
-            stored = engine_of_this_room.get_item(TableName="preferences", Key=item)["Item"]
+            stored = engine_of_this_folder.get_item(TableName="preferences", Key=item)["Item"]
             return stored["last_change"]["M"]["action"]["S"]
 
         for ask, action in [
@@ -590,7 +590,7 @@ class TestIdentity:
 
     @pytest.mark.parametrize("key", [key for key in PRIVATE if "{thread_id}" in key])
     def test_no_row_of_a_strangers_thread_is_read_so_that_its_length_takes_no_time(
-        self, api, engine_of_this_room, key
+        self, api, engine_of_this_folder, key
     ):
         item = {
             "pk": {"S": f"THREAD#{THREAD}"},
@@ -599,7 +599,7 @@ class TestIdentity:
             "revision": {"N": "7"},
             "preferences": {"M": {"a": {"S": "what nobody can read"}}},
         }
-        engine_of_this_room.put_item(TableName="preferences", Item=item)
+        engine_of_this_folder.put_item(TableName="preferences", Item=item)
         assert api(LIST, "ada").status == 500
         foreign = api(key, "bob", path={"id": "a", "revision": "7"}, body=BODIES.get(key))
         assert foreign.status == (409 if key == REGISTER else 404)

@@ -107,12 +107,12 @@ def two_writers(system: System, thread: str) -> Cell:
     rows_hold = now == expected
     seen = filled(system, fields, "A")
     system.between = lambda: system.user_edit(fields, "A", {"subtitle": "the user's"})
-    told = system.update(fields, seen, {1: {"title": "A2"}})
+    answer = system.update(fields, seen, {1: {"title": "A2"}})
     [row] = system.seen(fields).rows
-    fields_hold = row["subtitle"] == "the user's" and (row["title"] == "A2") == (1 in told.done)
+    fields_hold = row["subtitle"] == "the user's" and (row["title"] == "A2") == (1 in answer.done)
     texts = (
         "two rows: " + _outcome(rows_hold, len(first[0].done | second.done) == 2, "the second"),
-        "two fields of one row: " + _outcome(fields_hold, bool(told.done), "the agent"),
+        "two fields of one row: " + _outcome(fields_hold, bool(answer.done), "the agent"),
     )
     return Cell(("breaks", "partly", "holds")[rows_hold + fields_hold], "; ".join(texts))
 
@@ -120,7 +120,7 @@ def two_writers(system: System, thread: str) -> Cell:
 def _outcome(holds: bool, both: bool, second: str) -> str:
     if not holds:
         return "one change is lost, unnoticed"
-    return "both kept" if both else f"{second} is told, and changes nothing"
+    return "both kept" if both else f"{second} gets a refusal, and changes nothing"
 
 
 @control("lost answer")
@@ -143,8 +143,8 @@ def lost_answer(system: System, thread: str) -> Cell:
     once = titles(system, again) == ["Quiet"]
     seen = filled(system, late, "Budget under 900")
     system.user_edit(late, "Budget under 900", {"title": "Budget under 800"})
-    told = system.update(late, seen, {1: {"title": "Budget under 1200"}})
-    stands = titles(system, late) == ["Budget under 800"] and not told.done
+    answer = system.update(late, seen, {1: {"title": "Budget under 1200"}})
+    stands = titles(system, late) == ["Budget under 800"] and not answer.done
     text = f"sent again: {'once' if once else 'twice'} in the list; late: the user's edit " + (
         "stands" if stands else "is overwritten"
     )
@@ -158,16 +158,16 @@ def positions(system: System, thread: str) -> Cell:
     """The agent means the second of three rows, and the user has removed the first meanwhile."""
     seen = filled(system, thread, "A", "B", "C")
     system.user_remove(thread, "A")
-    told = system.update(thread, seen, {2: {"title": "B2"}})
+    answer = system.update(thread, seen, {2: {"title": "B2"}})
     now = titles(system, thread)
-    if now == ["B2", "C"] and told.done == {2}:
+    if now == ["B2", "C"] and answer.done == {2}:
         return Cell("holds", "changes the row that was meant: rows have ids")
-    if now == ["B", "C"] and not told.done:
+    if now == ["B", "C"] and not answer.done:
         return Cell("holds", "changes nothing, and says that the list has changed")
     return Cell("breaks", f"changes the wrong row: {', '.join(now)}")
 
 
-# -- what is told and kept --------------------------------------------------------------------------------
+# -- what is answered and kept -------------------------------------------------------------------------------
 
 
 @control("partial results")
@@ -176,13 +176,13 @@ def partial_results(system: System, thread: str) -> Cell:
     filled(system, thread, "A", "B")
     system.user_lock(thread, "B")
     seen = system.seen(thread)
-    told = system.update(thread, seen, {1: {"title": "A2"}, 2: {"title": "B2"}, 9: {"title": "Z2"}})
+    answer = system.update(thread, seen, {1: {"title": "A2"}, 2: {"title": "B2"}, 9: {"title": "Z2"}})
     now = titles(system, thread)
-    if now == ["A2", "B"] and told.done == {1}:
+    if now == ["A2", "B"] and answer.done == {1}:
         return Cell("holds", "reports what was done, and no more")
     if len(now) > 2:
         return Cell("breaks", "makes the row that did not exist, and reports it as updated")
-    return Cell("breaks", f"reports {sorted(told.done)} as done; the list is {', '.join(now)}")
+    return Cell("breaks", f"reports {sorted(answer.done)} as done; the list is {', '.join(now)}")
 
 
 @control("history")
@@ -240,10 +240,10 @@ def removed_row(system: System, thread: str) -> Cell:
     """The user removes a row, and the agent records it again from the same conversation."""
     filled(system, thread, "Window seat")
     system.user_remove(thread, "Window seat")
-    told = system.add(thread, [{"title": "window seat", "subtitle": "as before"}])
+    answer = system.add(thread, [{"title": "window seat", "subtitle": "as before"}])
     if titles(system, thread):
         return Cell("breaks", "comes back, unasked")
-    return Cell("breaks" if told.done else "holds", "stays out of the list")
+    return Cell("breaks" if answer.done else "holds", "stays out of the list")
 
 
 # -- trust ------------------------------------------------------------------------------------------------
@@ -358,9 +358,9 @@ def conversation(system: System, thread: str) -> dict[str, Any]:
         began, cpu, theirs = time.perf_counter(), time.process_time(), _seconds(system.processes())
         system.add(here, NEW)
         seen = system.seen(here)
-        told = system.update(here, seen, {p: {"title": f"Another {p}"} for p in range(1, 6)})
-        if told.guard is not None:
-            seen.guard = told.guard
+        answer = system.update(here, seen, {p: {"title": f"Another {p}"} for p in range(1, 6)})
+        if answer.guard is not None:
+            seen.guard = answer.guard
         system.remove(here, seen, range(6, 11))
         wall.append((time.perf_counter() - began) * 1000)
         own.append((time.process_time() - cpu) * 1000)

@@ -160,10 +160,10 @@ class TestAWishForALockedRow:
         rows = [a_row(f"R{n}", rank=n, locked=True) for n in range(MAX_SUGGESTIONS + 5)]
         thread = a_thread(*rows)
         plan = remove(thread, *range(1, MAX_SUGGESTIONS + 6))
-        assert said(plan) == [("locked", "left")] * MAX_SUGGESTIONS + [("locked", "no_room")] * 5
+        assert said(plan) == [("locked", "left")] * MAX_SUGGESTIONS + [("locked", "too_many")] * 5
         full = after(thread, plan)
         assert len(full.live) == MAX_SUGGESTIONS
-        assert said(add(full, Draft(title="R1", kind="hard"))) == [("locked", "no_room")]
+        assert said(add(full, Draft(title="R1", kind="hard"))) == [("locked", "too_many")]
         assert said(update(full, {"index": 1, "title": "X"})) == [("locked", "left")]  # its own row's place
 
     def test_of_a_user_leaves_nothing(self):

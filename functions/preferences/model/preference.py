@@ -390,7 +390,7 @@ class Report(Frozen):
     """The row that is meant; of a duplicate, the row that is there already."""
     position: int | None = None
     """The row's place in the list of the same answer; None where it is not there."""
-    suggestion: Literal["left", "not_first", "no_room", "outdated"] | None = None
+    suggestion: Literal["left", "not_first", "too_many", "outdated"] | None = None
     """Whether what was refused waits for the user; if not, why: the call's first wish for the row stands,
     MAX_SUGGESTIONS wait already, or the user has changed the row since. None: nothing was to be suggested."""
 

@@ -33,7 +33,7 @@ LENGTH = 22
 """Characters of a digest."""
 _HALF = LENGTH // 2
 
-Left = Literal["left", "declined", "not_first", "no_room"]
+Left = Literal["left", "declined", "not_first", "too_many"]
 
 
 class Wishes:
@@ -92,7 +92,7 @@ class Wishes:
         if not waits_already and place in self._places_of_this_call:
             return "not_first"
         if known is None and len(self._waiting) >= MAX_SUGGESTIONS:
-            return "no_room"
+            return "too_many"
         self._places_of_this_call.add(place)
         if not waits_already:
             self._waiting[place] = wish

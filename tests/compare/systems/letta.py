@@ -83,8 +83,8 @@ class LettaServer(ToolStore):
 
     def ask(self, thread: str, **arguments: Any) -> str:
         self.calls += 1
-        told = self.client.agents.tools.run("memory", agent_id=self.agents[thread], args=arguments)
-        return told.func_return or f"error: {told.stderr}"
+        answer = self.client.agents.tools.run("memory", agent_id=self.agents[thread], args=arguments)
+        return answer.func_return or f"error: {answer.stderr}"
 
     def add(self, thread: str, rows: list[Row]) -> Answer:
         said = []

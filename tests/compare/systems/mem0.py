@@ -44,9 +44,9 @@ class Mem0(KeyedStore):
         text = in_words(row)
         if key in self.made:
             return self.memory.update(key, text=text)
-        told = self.memory.add(text, user_id="ada", run_id=thread, agent_id="agent", infer=False)
-        self.made[told["results"][0]["id"]] = len(self.made)
-        return told
+        answer = self.memory.add(text, user_id="ada", run_id=thread, agent_id="agent", infer=False)
+        self.made[answer["results"][0]["id"]] = len(self.made)
+        return answer
 
     def get(self, thread: str, key: str) -> Row | None:
         self.calls += 1
@@ -59,9 +59,9 @@ class Mem0(KeyedStore):
 
     def items(self, thread: str) -> tuple[list[tuple[str, Row]], str]:
         self.calls += 1
-        told = self.memory.get_all(filters={"user_id": "ada", "run_id": thread}, top_k=100)
-        found = sorted(told["results"], key=lambda item: self.made.get(item["id"], 0))
-        return [(item["id"], full(json.loads(item["memory"]))) for item in found], as_text(told)
+        answer = self.memory.get_all(filters={"user_id": "ada", "run_id": thread}, top_k=100)
+        found = sorted(answer["results"], key=lambda item: self.made.get(item["id"], 0))
+        return [(item["id"], full(json.loads(item["memory"]))) for item in found], as_text(answer)
 
     def history(self, thread: str) -> Mapping[str, Any]:
         [(key, _)] = self.items(thread)[0]
@@ -77,5 +77,5 @@ class Mem0(KeyedStore):
         return read, True
 
     def search(self, text: str) -> list[str]:
-        told = self.memory.get_all(filters={"user_id": "ada"}, top_k=10_000)
-        return [t for item in told["results"] if text in (t := json.loads(item["memory"])["title"])]
+        answer = self.memory.get_all(filters={"user_id": "ada"}, top_k=10_000)
+        return [t for item in answer["results"] if text in (t := json.loads(item["memory"])["title"])]
