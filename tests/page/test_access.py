@@ -97,7 +97,7 @@ class TestAssistiveTechnology:
         panel.refresh()
         panel.page.clock.run_for(1_000)
         expect(panel.live).to_have_text(
-            "By the agent: 2 preferences added, 1 preference changed. 1 preference removed."
+            "By the agent: 2 preferences added, Budget under 950 changed. No night flights removed."
         )
         expect(panel.root.locator(".news")).to_have_text(panel.live.inner_text())  # seen as well as heard
         panel.refresh()

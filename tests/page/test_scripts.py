@@ -96,7 +96,7 @@ class TestWhatIsSent:
 
     def test_is_light(self, sent):
         """The panel's own files, packed: what a host page loads to show a list and to write in it."""
-        later = ("-de.js", "-history.js", "-suggestions.js")  # loaded when first needed
+        later = ("-de.js", "-history.js", "-suggestions.js", "-changes.js")  # loaded when first needed
         sizes = {
             name: len(gzip.compress(script.encode(), mtime=0))
             for name, script in sent.items()

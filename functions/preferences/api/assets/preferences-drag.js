@@ -65,7 +65,7 @@ export function drag(press, element, drop) {
   /** @returns {Place|null} */
   function nearest() {
     const all = /** @type {HTMLElement[]} */ ([...list.children]);
-    const rows = all.filter((row) => row !== element && row.dataset.face !== "removed" && !row.hasAttribute("data-unsaved"));
+    const rows = all.filter((row) => row !== element && row.classList.contains("row") && row.dataset.face !== "removed" && !row.hasAttribute("data-unsaved"));
     for (const row of rows) {
       const { top, height } = row.getBoundingClientRect();
       if (y < top + height / 2) return { target: row, side: "before" };

@@ -11,6 +11,10 @@ const LOOK_AGAIN = { times: 6, after: 700 };
  * @typedef {import("./preferences-client.js").Entry} Entry
  * @typedef {import("./preferences-client.js").RequestError} RequestError
  * @typedef {keyof typeof t.names} Name
+ *
+ * What the history asks of its panel.
+ * @typedef {{store: () => import("./preferences-store.js").PreferencesStore|null, announce: (text: string) => void,
+ *   failed: (error: RequestError, doing: string) => boolean}} Panel
  */
 
 export class HistoryView {
@@ -22,10 +26,7 @@ export class HistoryView {
   /** @type {ReturnType<typeof setTimeout>|undefined} */
   #timer;
 
-  /**
-   * @param {{store: () => import("./preferences-store.js").PreferencesStore|null, announce: (text: string) => void,
-   *   failed: (error: RequestError, doing: string) => boolean}} panel what it asks of its panel
-   */
+  /** @param {Panel} panel */
   constructor(panel) {
     this.panel = panel;
     this.shown = false;
@@ -114,39 +115,47 @@ export class HistoryView {
     const when = h("time", {});
     tell(when, entry.at);
     const message = new Message();
-    const undo = h(
+    const button = h(
       "button", { type: "button", class: "plain undo", part: "button undo", "aria-label": t.undoOf(entry.summary) },
       icon("undo"), t.undo,
     );
-    undo.addEventListener("click", () => this.#undo(entry, undo, message));
+    button.addEventListener("click", () => undo(this.panel, entry, button, message));
     return h(
       "li", { class: "entry", part: "entry", "data-actor": entry.actor },
       h("p", { class: "summary", dir: "auto" }, entry.summary),
       changesOf(entry),
       entry.reasoning && h("blockquote", { class: "reason", dir: "auto" }, entry.reasoning),
       h("p", { class: "meta" }, when),
-      entry.changes.length > 0 && undo, // a list's beginning is not to be taken back
+      entry.changes.length > 0 && button, // a list's beginning is not to be taken back
       message.element,
     );
   }
 
-  /** @param {Entry} entry @param {HTMLElement} button @param {Message} message */
-  async #undo(entry, button, message) {
-    const store = this.panel.store();
-    if (!store || button.getAttribute("aria-disabled") === "true") return;
-    set(button, "aria-disabled", "true");
-    message.clear();
-    try {
-      await store.undo(entry.revision, (list) => isTakenBack(list, entry));
-      this.panel.announce(t.undone(entry.summary));
-    } catch (caught) {
-      const error = /** @type {RequestError} */ (caught);
-      this.panel.failed(error, t.notUndone);
-      const reasons = error.problem.conflicts?.map((/** @type {{title: string, reason: string}} */ conflict) => `${conflict.title}: ${conflict.reason}`);
-      message.show(t.failed(t.notUndone, reasons?.length ? reasons.join("; ") : error.message), [], "trouble", error.arrived);
-    } finally {
-      set(button, "aria-disabled", null);
-    }
+}
+
+/**
+ * Undoes an entry for a press of `button`; `message` tells what stood against it.
+ * @param {Panel} panel
+ * @param {Entry} entry
+ * @param {HTMLElement} button
+ * @param {Message} message
+ * @param {string} what was done, for the announcement
+ */
+export async function undo(panel, entry, button, message, what = entry.summary) {
+  const store = panel.store();
+  if (!store || button.getAttribute("aria-disabled") === "true") return;
+  set(button, "aria-disabled", "true");
+  message.clear();
+  try {
+    await store.undo(entry.revision, (list) => isTakenBack(list, entry));
+    panel.announce(t.undone(what));
+  } catch (caught) {
+    const error = /** @type {RequestError} */ (caught);
+    panel.failed(error, t.notUndone);
+    const reasons = error.problem.conflicts?.map((/** @type {{title: string, reason: string}} */ conflict) => `${conflict.title}: ${conflict.reason}`);
+    message.show(t.failed(t.notUndone, reasons?.length ? reasons.join("; ") : error.message), [], "trouble", error.arrived);
+  } finally {
+    set(button, "aria-disabled", null);
   }
 }
 
@@ -172,12 +181,23 @@ function isTakenBack({ preferences }, { changes }) {
  */
 function changesOf({ changes }) {
   const names = /** @type {Name[]} */ (changes.length === 1 ? ["subtitle"] : Object.keys(t.names));
-  const lines = changes.flatMap(({ title, before, after }) =>
-    before && after
-      ? names.filter((name) => name in after).map((name) => line(changes.length > 1 && title, name, before[name], after[name]))
-      : [],
-  );
+  return listed(changes.flatMap((change) => linesOf(change, names, changes.length > 1 && change.title)));
+}
+
+/** What an edit changed of one row, before and after. @param {Entry["changes"][number]} change */
+export function changeOf(change) {
+  return listed(linesOf(change, /** @type {Name[]} */ (Object.keys(t.names)), false));
+}
+
+/** @param {HTMLElement[]} lines */
+function listed(lines) {
   return lines.length > 0 && h("ul", { class: "changes", role: "list" }, ...lines);
+}
+
+/** @param {Entry["changes"][number]} change @param {Name[]} names @param {string|false} title */
+function linesOf({ before, after }, names, title) {
+  if (!before || !after) return [];
+  return names.filter((name) => name in after).map((name) => line(title, name, before[name], after[name]));
 }
 
 /**

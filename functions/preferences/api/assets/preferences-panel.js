@@ -38,6 +38,7 @@ const PATIENCE = 1_500; // how long a host may take to say what the panel needs
  * @typedef {import("./preferences-client.js").Draft} Draft
  * @typedef {import("./preferences-client.js").Kind} Kind
  * @typedef {import("./preferences-client.js").List} List
+ * @typedef {import("./preferences-client.js").Row} Row
  * @typedef {import("./preferences-client.js").RequestError} RequestError
  * @typedef {import("./preferences-client.js").TokenProvider} TokenProvider
  * @typedef {import("./preferences-store.js").ShownRow} ShownRow
@@ -45,12 +46,12 @@ const PATIENCE = 1_500; // how long a host may take to say what the panel needs
  * @typedef {import("./preferences-suggestions.js").SuggestionView} SuggestionView
  * @typedef {{before: List|null, after: List, operation: import("./preferences-store.js").Operation|null}} Step
  * @typedef {"lock"|"order"|"suggestions"} Matter what a notice is about
+ * @typedef {{added: string[], changed: string[], removed: string[], suggested: number}} News titles, and a number
  */
 
 const LONG = 20; // rows from which on there is a search, and the fields for a new one stay in sight
 const MOST = { rows: 100, characters: 8_000 }; // what a list may hold
 const SCARCE = 0.8; // of it: from here on the heading tells
-const NO_NEWS = { added: 0, changed: 0, removed: 0, suggested: 0 };
 const NEWS_FOR = 45_000; // how long the last news stays in the heading
 
 export class PreferencesPanel extends HTMLElement {
@@ -87,7 +88,7 @@ export class PreferencesPanel extends HTMLElement {
   #saying = [];
   /** @type {ReturnType<typeof setTimeout>|undefined} */
   #sayTimer;
-  #news = { ...NO_NEWS };
+  #news = noNews();
   #newsUntil = 0;
   // the parts of the page that change
   /** @type {DraftForm} */ #composer;
@@ -95,6 +96,8 @@ export class PreferencesPanel extends HTMLElement {
   #history = null;
   /** @type {typeof import("./preferences-suggestions.js").SuggestionView|null} loaded with the first suggestion */
   #Suggestion = null;
+  /** @type {import("./preferences-changes.js").AgentChanges|null} loaded when the agent first changes something */
+  #changes = null;
   /** @type {Message} */ #notice;
   /** @type {Menu} */ #menu;
   /** @type {HTMLInputElement} */ #search;
@@ -116,11 +119,19 @@ export class PreferencesPanel extends HTMLElement {
   #sections = { hard: section("hard"), soft: section("soft") };
   #root = this.attachShadow({ mode: "open" });
 
-  /** What the history asks of the panel, and a host page has no use for. */
+  /** What the history and the agent's changes ask of the panel, and a host page has no use for. */
   #inside = {
     store: () => this.#store,
     announce: (/** @type {string} */ text) => this.#announce(text),
     failed: (/** @type {RequestError} */ error, /** @type {string} */ doing) => this.#failed(error, doing),
+    row: (/** @type {string} */ id) => this.#rows.get(id),
+    render: () => this.#render(),
+    leave: (/** @type {{element: HTMLElement}} */ going) => this.#leave(going),
+    reveal: () => {
+      this.#open("list");
+      this.#search.value = "";
+      this.#draw();
+    },
   };
 
   /**
@@ -306,9 +317,10 @@ export class PreferencesPanel extends HTMLElement {
     this.#notice.clear();
     clearTimeout(this.#sayTimer);
     this.#saying = [];
-    this.#news = { ...NO_NEWS };
+    this.#news = noNews();
     say(this.#newsLine, "");
     this.#history?.forget();
+    this.#changes?.forget();
     this.#render();
   }
 
@@ -467,6 +479,7 @@ export class PreferencesPanel extends HTMLElement {
     this.#find(rows);
     const views = this.#withLingering(known);
     this.#foldRemoved();
+    this.#changes?.draw();
     this.#arrange(views);
     this.#drawSuggestions(rows);
     this.#drawStatus(rows);
@@ -543,8 +556,9 @@ export class PreferencesPanel extends HTMLElement {
     for (const [kind, { element, list }] of Object.entries(this.#sections)) {
       const own = views.filter((view) => view.section === kind);
       own.forEach((view, at) => (view.after = own[at - 1]?.id ?? null));
-      arrange(list, own.map((view) => view.element));
-      element.hidden = !own.some((view) => !view.filtered);
+      const elements = this.#changes?.among(kind, own) ?? own.map((view) => view.element);
+      arrange(list, elements);
+      element.hidden = !elements.some((each) => !each.hidden && !each.hasAttribute("data-filtered"));
     }
     // A row that went over to the other kind was moved, and a move blurs
     if (focused?.isConnected && this.#root.activeElement !== focused) focused.focus({ preventScroll: true });
@@ -790,7 +804,7 @@ export class PreferencesPanel extends HTMLElement {
     }
   }
 
-  /** Where focus goes when a row goes: to the next one, the one before, or the new preference's field. @param {RowView} view */
+  /** Where focus goes when a row goes: to the next one, the one before, or the new preference's field. @param {{element: HTMLElement}} view */
   #leave(view) {
     if (!view.element.contains(this.#root.activeElement)) return;
     const all = Object.values(this.#sections).flatMap(({ list }) => [...list.children]);
@@ -809,18 +823,37 @@ export class PreferencesPanel extends HTMLElement {
     this.#history?.refresh();
     if (!before) return;
     const known = new Map(before.preferences.map((row) => [row.id, row]));
+    const news = this.#news;
+    /** @type {Row[]} */
+    const touched = [];
     for (const row of after.preferences) {
       const old = known.get(row.id);
       known.delete(row.id);
       if (row.updated_by !== "agent" || old?.revision === row.revision) continue;
-      this.#news[old ? "changed" : "added"]++;
+      news[old ? "changed" : "added"].push(row.title);
+      if (old) touched.push(old);
     }
     const waited = new Set(before.suggestions.map(({ id }) => id));
-    this.#news.suggested += after.suggestions.filter(({ id }) => !waited.has(id)).length;
-    // Who removed a row is in the history only; what the person just did here is no news
+    news.suggested += after.suggestions.filter(({ id }) => !waited.has(id)).length;
+    // What the person just did here is no news
     if (operation?.removes) known.delete(operation.removes);
-    if (!operation?.undoes) this.#news.removed += known.size;
+    const removed = operation?.undoes ? [] : [...known.values()];
+    news.removed.push(...removed.map(({ title }) => title));
+    if (touched.length || removed.length) this.#tellChanges(before, [...touched, ...removed]);
     this.#gather();
+  }
+
+  /** @param {List} before @param {Row[]} rows of it that the agent changed, or that somebody removed */
+  async #tellChanges(before, rows) {
+    const store = this.#store;
+    // Without a connection, the rows are marked, and the history will have it
+    const file = await import("./preferences-changes.js").catch(() => null);
+    if (!file || store !== this.#store) return;
+    if (!this.#changes) {
+      this.#changes = new file.AgentChanges({ ...this.#inside, frame: this.#frame });
+      this.#trouble.before(this.#changes.line);
+    }
+    this.#changes.learn(before, rows);
   }
 
   /** @param {RequestError} error
@@ -870,7 +903,7 @@ export class PreferencesPanel extends HTMLElement {
         this.#newsUntil = Date.now() + NEWS_FOR;
       }
       this.#saying = [];
-      this.#news = { ...NO_NEWS };
+      this.#news = noNews();
       if (!text) return;
       // The same words twice in a row are still two announcements
       say(this.#live, this.#live.textContent === text ? `${text}\u00a0` : text);
@@ -910,9 +943,12 @@ const number = (value) => value.toLocaleString(language);
 /** Words as they are compared: without case, and without accents. @param {string} text */
 const folded = (text) => text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase();
 
-/** @param {{added: number, changed: number, removed: number, suggested: number}} news */
+/** @returns {News} */
+const noNews = () => ({ added: [], changed: [], removed: [], suggested: 0 });
+
+/** @param {News} news */
 function newsOf({ added, changed, removed, suggested }) {
-  return [added || changed ? t.agentDid(added, changed) : "", removed ? t.removedCount(removed) : "", suggested ? t.agentSuggests(suggested) : ""].filter(Boolean);
+  return [added.length || changed.length ? t.agentDid(added, changed) : "", removed.length ? t.wereRemoved(removed) : "", suggested ? t.agentSuggests(suggested) : ""].filter(Boolean);
 }
 
 // A page may load this from two addresses: the first copy serves

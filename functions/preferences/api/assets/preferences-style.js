@@ -87,7 +87,7 @@ h2 { flex: 1 1 auto; font-size: 1.2em; line-height: 1.3; font-weight: 650; lette
 .section { margin-block-start: 14px; }
 h3 { display: flex; align-items: center; gap: 7px; font-size: .8125em; font-weight: 650; padding-block-end: 6px; }
 .rows { border-block-start: 1px solid var(--_line); margin-inline: -12px; }
-.row { position: relative; border-block-end: 1px solid var(--_line); padding-inline: 12px; }
+.row, .gone { position: relative; border-block-end: 1px solid var(--_line); padding-inline: 12px; }
 .row[data-locked][data-face="reading"] { background: var(--_wash); }
 .reading {
   display: grid; align-items: start; column-gap: 6px; padding-block: 4px;
@@ -132,6 +132,20 @@ h3 { display: flex; align-items: center; gap: 7px; font-size: .8125em; font-weig
 .strip bdi { overflow-wrap: anywhere; color: var(--_ink); }
 .strip .tool { margin-inline-end: -6px; }
 .strip .message { grid-column: 1 / -1; }
+
+/* -- what the agent changed or removed -- */
+.row:not([data-face="reading"]) > .change { display: none; }
+.change { display: grid; grid-template-columns: 1fr auto auto; align-items: center; gap: 2px 4px; margin-block: 6px; padding-block: 2px 6px; padding-inline-start: 12px; border-inline-start: 3px solid var(--_agent); border-radius: 4px; background: var(--_wash); color: var(--_muted); font-size: .875em; overflow-wrap: anywhere; }
+.change bdi { color: var(--_ink); }
+.change .others { padding: 0 4px; text-decoration: underline; text-underline-offset: 3px; }
+.change > :is(.changes, .reason, .message) { grid-column: 1 / -1; margin-inline-start: 0; padding-inline-end: 12px; }
+.change > .changes { padding-inline-start: 0; font-size: .93em; }
+.change > .reason { font-size: .93em; }
+.changes ins::before { content: "→ "; content: "→ " / ""; }
+.away { position: sticky; z-index: 2; inset-block-start: 0; display: flex; align-items: center; gap: 8px; margin-block: 8px; padding-inline-start: 12px; border: 1px solid var(--_agent); border-radius: 8px; background: var(--_paper); font-size: .8125em; }
+.away bdi { min-inline-size: 0; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+.away .plain { font-size: 1em; }
+.panel[data-away] .row button { scroll-margin-block-start: 48px; }
 .message-body, .trouble {
   display: flex; flex-wrap: wrap; align-items: baseline; gap: 2px 6px; margin-block-start: 8px; padding: 6px 10px;
   border-inline-start: 3px solid var(--_trouble); border-radius: 3px 8px 8px 3px;
@@ -211,7 +225,7 @@ ins { text-decoration: none; color: var(--_ink); }
   .panel { padding: 14px 14px 16px; }
   .panel[data-long] .composer { margin-block-end: -16px; margin-inline: -14px; padding-inline: 14px; }
   .rows { margin-inline: -10px; }
-  .row { padding-inline: 10px; }
+  .row, .gone { padding-inline: 10px; }
   .reading { column-gap: 4px; grid-template: "grip number words actions" auto ". . detail detail" auto ". . moves moves" auto ". . message message" auto / 18px 18px 1fr auto; }
   .actions { gap: 0; }
   .reading > .subtitle { margin-block-start: 0; }

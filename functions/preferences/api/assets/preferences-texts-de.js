@@ -2,6 +2,8 @@
 
 /** @param {number} count */
 const einträge = (count) => (count === 1 ? "1 Eintrag" : `${count} Einträge`);
+/** @param {string[]} titles */
+const benannt = (titles) => (titles.length === 1 ? titles[0] : einträge(titles.length));
 
 /** @type {typeof import("./preferences-texts.js").en} */
 export const de = {
@@ -31,8 +33,8 @@ export const de = {
   characters: (count, most) => `${count} von ${most} Zeichen`,
   found: (count) => `${count} gefunden`,
   agentDid: (added, changed) =>
-    `Vom Agenten: ${[added && `${einträge(added)} hinzugefügt`, changed && `${einträge(changed)} geändert`].filter(Boolean).join(", ")}.`,
-  removedCount: (count) => `${einträge(count)} entfernt.`,
+    `Vom Agenten: ${[added.length && `${benannt(added)} hinzugefügt`, changed.length && `${benannt(changed)} geändert`].filter(Boolean).join(", ")}.`,
+  wereRemoved: (titles) => `${benannt(titles)} entfernt.`,
 
   kind: "Art",
   kinds: { hard: "Muss sein", soft: "Wäre schön" },
@@ -107,6 +109,11 @@ export const de = {
   undo: "Rückgängig",
   puttingBack: "Kommt zurück…",
   isBack: (title) => `${title} ist wieder da.`,
+
+  agentRemoved: "Vom Agenten entfernt:",
+  agentChanged: "Vom Agenten geändert:",
+  undoAll: (count) => `Alle ${count} rückgängig`,
+  show: "Zeigen",
 
   kindsInside: { hard: "muss sein", soft: "wäre schön" },
   suggestion: "Der Vorschlag des Agenten",

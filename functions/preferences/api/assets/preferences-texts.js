@@ -7,6 +7,8 @@
 
 /** @param {number} count */
 const preferences = (count) => (count === 1 ? "1 preference" : `${count} preferences`);
+/** @param {string[]} titles */
+const named = (titles) => (titles.length === 1 ? titles[0] : preferences(titles.length));
 
 export const en = {
   preferences: "Preferences",
@@ -35,9 +37,9 @@ export const en = {
   locks: (/** @type {number} */ count) => `${count || "none"} locked`,
   characters: (/** @type {string} */ count, /** @type {string} */ most) => `${count} of ${most} characters`,
   found: (/** @type {number} */ count) => `${count} found`,
-  agentDid: (/** @type {number} */ added, /** @type {number} */ changed) =>
-    `By the agent: ${[added && `${preferences(added)} added`, changed && `${preferences(changed)} changed`].filter(Boolean).join(", ")}.`,
-  removedCount: (/** @type {number} */ count) => `${preferences(count)} removed.`,
+  agentDid: (/** @type {string[]} */ added, /** @type {string[]} */ changed) =>
+    `By the agent: ${[added.length && `${named(added)} added`, changed.length && `${named(changed)} changed`].filter(Boolean).join(", ")}.`,
+  wereRemoved: (/** @type {string[]} */ titles) => `${named(titles)} removed.`,
 
   // Kinds and fields
   kind: "Kind",
@@ -117,6 +119,12 @@ export const en = {
   undo: "Undo",
   puttingBack: "Putting it back…",
   isBack: (/** @type {string} */ title) => `${title} is back.`,
+
+  // What the agent did, in its place
+  agentRemoved: "The agent removed",
+  agentChanged: "The agent changed",
+  undoAll: (/** @type {number} */ count) => `Undo all ${count}`,
+  show: "Show",
 
   // What the agent suggests
   kindsInside: { hard: "must have", soft: "nice to have" }, // within a sentence
