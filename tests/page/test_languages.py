@@ -6,8 +6,8 @@ from itertools import count
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser import JOURNEY, LOCK, Panel, answer_with, fits
-from tests.page.test_embedding import HOST_PAGE
+from tests.browser import JOURNEY, LOCK, Panel, answer_with, fits, no_violation
+from tests.page.conftest import HOST
 
 _numbers = count(1)
 
@@ -21,7 +21,8 @@ def hosted(usual_page, stack):
         panel.api("PUT", "")
         panel.api("POST", "/preferences", {"items": JOURNEY})
         panel.agent_adds("Sea view")
-        body = HOST_PAGE.replace("THREAD", json.dumps(panel.thread)).replace("TOKEN", json.dumps(panel.token))
+        body = HOST.replace("THREAD", json.dumps(panel.thread)).replace("TOKEN", json.dumps(panel.token))
+        body = body.replace("BEFORE", "<main><h1>Host</h1>").replace("AFTER", "</main>")
         body = body.replace('lang="en"', f'lang="{lang}"')
         usual_page.route("**/host.html", lambda route: route.fulfill(content_type="text/html", body=body))
         usual_page.goto("/host.html")
@@ -55,14 +56,19 @@ def test_german_wherever_the_panel_says_something(hosted):
     expect(panel.root.get_by_text("Nicht gesperrt: der Dienst gab keine brauchbare Antwort.")).to_be_visible()
     panel.button("Entfernen: A quiet room").click()
     expect(panel.root.get_by_text("Entfernt: A quiet room")).to_be_visible()
+    panel.agent_removes(2)
+    panel.refresh()
+    expect(panel.root.locator(".change:visible")).to_contain_text("Vom Agenten entfernt: No night flights")
     panel.button("Mehr").click()
     expect(panel.button("Alle sperren")).to_be_visible()
+    no_violation(panel.page)
     panel.page.keyboard.press("Escape")
     for width in (1280, 320):
         panel.page.set_viewport_size({"width": width, "height": 800})
         fits(panel)
     panel.root.get_by_role("tab", name="Verlauf").click()
     expect(panel.root.locator(".entry").first).to_be_visible()
+    no_violation(panel.page)
     english = panel.root.evaluate(
         """async (panel) => {
           const { en } = await import("/assets/preferences-texts.js");
