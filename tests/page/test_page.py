@@ -10,6 +10,7 @@ from playwright.sync_api import expect
 from tests.browser import (
     JOURNEY,
     SCREENSHOTS,
+    Held,
     Panel,
     kept,
     signed_in,
@@ -114,6 +115,30 @@ class TestTheStory:
         page.get_by_label("Conversation", exact=True).select_option(panel.thread)
         panel.shows(*[row["title"] for row in JOURNEY])
         assert page.url.endswith(f"#thread={panel.thread}")
+
+
+class TestASlowService:
+    def test_the_page_is_never_blank_and_the_list_waits_for_no_other_answer(self, open_panel):
+        panel = open_panel()
+        page = panel.page
+        page.goto("about:blank")
+        script = Held(page, "**/app.js", "GET")
+        settings = Held(page, "**/config.json", "GET")
+        conversations = Held(page, "**/threads?*", "GET")
+        page.goto(f"/#thread={panel.thread}", wait_until="commit")
+        expect(page.get_by_text("Loading…")).to_be_visible()
+        script.one()
+        script.release()
+        panel.shows(*[row["title"] for row in JOURNEY])
+        settings.one()
+        assert conversations.routes == []
+        expect(page.locator("#loading")).to_be_hidden()
+        settings.release()
+        conversations.one()
+        conversations.release()
+        # The console came after the list, and knows it all the same
+        expect(page.locator(".tour li").first).to_have_attribute("data-done", "")
+        expect(page.get_by_label("Conversation")).to_have_value(panel.thread)
 
 
 class TestSignIn:

@@ -17,25 +17,40 @@ const panel = at("panel");
 let settings;
 /** @type {string[]} */
 let threads = [];
-/** @type {{element: HTMLElement, begin: () => void, listChanged: (list: any) => void}|null} */
+/** @type {{begin: () => void, listChanged: (list: any) => void}|null} */
 let agentConsole = null; // the local stack's alone
+/** @type {any} */
+let newest = null; // the newest list that the panel told of
 /** @type {string} */
 const CONSOLE = "/local/agent-console.js";
 
 async function start() {
   if (!hasStorage()) throw new Error("This page needs the browser's storage to keep you signed in. Allow site data for it, then try again.");
-  settings = await readSettings();
-  at("sign-in").hidden = !canSignIn(settings);
-  if (!canSignIn(settings) && !accessToken()) tell("Signing in is not set up for this page.");
-  else await finishSignIn(settings);
   panel.tokenProvider = async () => accessToken();
   panel.addEventListener("preferences-error", (/** @type {CustomEvent} */ event) => {
     if (event.detail.code !== "unauthorized") return;
     event.preventDefault(); // told here, once
     askToSignIn();
   });
+  panel.addEventListener("preferences-changed", (/** @type {CustomEvent} */ { detail }) => {
+    newest = detail;
+    agentConsole?.listChanged(detail);
+  });
+  showList();
+  settings = await readSettings();
+  at("sign-in").hidden = !canSignIn(settings);
+  if (!canSignIn(settings) && !accessToken()) tell("Signing in is not set up for this page.");
+  else await finishSignIn(settings);
   if (person()) await enter();
   else show("welcome");
+}
+
+/** The list of the conversation in the address needs neither the settings nor the other conversations. */
+function showList() {
+  const id = hashThread();
+  if (!id || !person()) return;
+  panel.setAttribute("thread-id", id);
+  show("work");
 }
 
 /** @returns {Promise<import("./sign-in.js").Settings>} */
@@ -66,9 +81,14 @@ async function openConsole(path) {
     identity: () => ({ thread_id: panel.getAttribute("thread-id") ?? "", user_id: person()?.sub ?? "" }),
     answered: () => panel.refresh(),
   });
-  panel.addEventListener("preferences-changed", (/** @type {CustomEvent} */ { detail }) => opened.listChanged(detail));
   at("work").append(opened.element);
-  agentConsole = opened;
+  agentConsole = {
+    begin: () => {
+      opened.begin();
+      if (newest?.threadId === panel.threadId) opened.listChanged(newest); // it came before the console
+    },
+    listChanged: (list) => opened.listChanged(list),
+  };
 }
 
 // -- conversations ---------------------------------------------------------------------------------------
@@ -128,7 +148,7 @@ function shortName(id) {
 
 /** @param {string} name */
 function show(name) {
-  for (const view of ["welcome", "start", "work"]) at(view).hidden = view !== name;
+  for (const view of ["loading", "welcome", "start", "work"]) at(view).hidden = view !== name;
 }
 
 /** @param {string} text @param {string} [label] @param {(event: MouseEvent) => unknown} [way] */
