@@ -236,7 +236,7 @@ def _prepare(panel: Panel, action: Action) -> None:
 def _ends(panel: Panel, action: Action) -> None:
     """It is stored as it was asked for, and nothing on the page says otherwise any more."""
     until(panel.page, lambda: action.is_done(panel))
-    expect(panel.root.locator(".pending-word:visible")).to_have_count(0)
+    expect(panel.root.locator(".pending-word:visible, .undo[aria-disabled=true]:visible")).to_have_count(0)
     expect(panel.root.locator(TROUBLE)).to_have_count(0)
     assert action.is_done(panel), action.name
 
