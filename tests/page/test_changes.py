@@ -3,7 +3,16 @@
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser import SCREENSHOTS, Held, fits, listen, no_violation, until
+from tests.browser import (
+    SCREENSHOTS,
+    Held,
+    answer_with,
+    fits,
+    listen,
+    no_violation,
+    requests_of,
+    until,
+)
 
 WHY = "They said that <b>any</b> hour is fine: https://evil.example"
 
@@ -65,6 +74,16 @@ class TestARemoval:
         history.release()
         expect(panel.root.locator(".news")).to_contain_text("No night flights removed.")
         expect(panel.root.locator(".change")).to_have_count(0)
+
+    def test_is_told_once_the_history_has_it(self, panel):
+        asked = requests_of(panel.page, "GET")
+        answer_with(panel.page, "**/history?*", "GET", json={"entries": [], "next": None})
+        _removes(panel, 2)
+        until(panel.page, lambda: any("/history?" in request.url for request in asked))
+        expect(panel.root.locator(".news")).to_have_text("No night flights removed.")
+        expect(panel.root.locator(".change")).to_have_count(0)
+        panel.page.unroute("**/history?*")
+        expect(_told(panel)).to_contain_text("The agent removed No night flights")
 
     def test_of_several_is_folded_and_undone_at_once(self, panel):
         _changes(panel, {"index": 1, "title": "Budget under 950"})

@@ -90,6 +90,8 @@ export class AgentChanges {
       const entry = entries.find((each) => each.revision > seen.since && explains(each, id, row));
       if (!entry) continue;
       this.#sought.delete(id);
+      this.#shown.get(id)?.element.remove();
+      this.#shown.delete(id);
       if (entry.actor === "agent") this.#shown.set(id, new Change(entry, seen, row, this));
     }
     this.panel.render();
@@ -143,7 +145,7 @@ export class AgentChanges {
   /** Those that are folded into it go with it. @param {Change} change @returns {void} */
   dismiss(change) {
     if (change.isRemoval) this.panel.leave(change);
-    else this.panel.row(change.seen.row.id)?.editButton.focus();
+    else if (change.hasFocus) this.panel.row(change.seen.row.id)?.editButton.focus();
     for (const each of this.#unfolded ? [change] : [...this.#shown.values()]) {
       this.#shown.delete(each.seen.row.id);
       each.element.remove();
