@@ -14,7 +14,7 @@ from botocore.loaders import Loader
 TARGET = Path(__file__).parent.parent / "functions/preferences/repository/botocore"
 SERVICE = "dynamodb"
 VERSION = "2012-08-10"
-OPERATIONS = ("BatchWriteItem", "DeleteItem", "GetItem", "PutItem", "Query", "UpdateItem")
+OPERATIONS = ("BatchGetItem", "BatchWriteItem", "DeleteItem", "GetItem", "PutItem", "Query", "UpdateItem")
 """What the repository calls, and nothing more: a client can't call what its data doesn't have."""
 
 

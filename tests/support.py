@@ -77,6 +77,8 @@ WRITES = {
     "remove": lambda repo, thread: repo.remove_preferences(thread, [1, 3], AGENT),
     "reorder": lambda repo, thread: repo.reorder(thread, ["B", "A"], ADA),
     "lock all": lambda repo, thread: repo.set_all_locks(thread, ADA, locked=True),
+    "give a title": lambda repo, thread: repo.set_title(thread, "Trip to Rome", ADA),
+    "take the title away": lambda repo, thread: repo.set_title(thread, None, ADA),
     "unlock all": lambda repo, thread: repo.set_all_locks(thread, ADA, locked=False),
 }
 """Every kind of write, on a thread of A, B and C of which B is locked."""

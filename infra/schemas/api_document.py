@@ -230,6 +230,7 @@ def _schemas() -> Json:
 def _add_what_only_validators_know(schemas: Json) -> None:
     title = {"minLength": 1, "maxLength": MAX_TITLE, "pattern": r"\S"}
     subtitle = {"maxLength": MAX_SUBTITLE}
+    schemas["ThreadTitle"]["properties"]["title"]["anyOf"][0] |= title
     draft, edit = schemas["Draft"]["properties"], schemas["Edit"]["properties"]
     draft["title"] |= title
     edit["title"] |= title

@@ -3,6 +3,7 @@
 import inspect
 import itertools
 import json
+from typing import ClassVar
 
 import pytest
 
@@ -41,6 +42,29 @@ def refused(envelope):
     assert envelope.keys() == {"ok", "error"}
     assert envelope["ok"] is False
     return envelope["error"]["code"], envelope["error"]["message"]
+
+
+class TestTheTitleOfTheConversation:
+    CALLS: ClassVar = {
+        "add_preferences": {"items": [{"title": "New"}]},
+        "list_preferences": {},
+        "update_preferences": {"updates": [{"index": 1, "title": "Else"}]},
+        "remove_preferences": {"indices": [2]},
+    }
+
+    @pytest.mark.parametrize("tool", TOOLS)
+    def test_is_in_no_answer_and_is_left_by_every_tool(self, store, tools, tool):
+        thread_id = store.write({"A": row("A"), "B": row("B", rank=2)}, title="Trip to Rome")
+        envelope = tools(thread_id).call(tool, self.CALLS[tool])
+        assert envelope["ok"]
+        assert "Rome" not in json.dumps(envelope)
+        assert store.item(thread_id)["title"] == "Trip to Rome"
+
+    def test_is_not_in_the_block_for_the_prompt(self, store, tools):
+        thread_id = store.write({"A": row("A")}, title="Trip to Rome")
+        thread = store.other.list_preferences(thread_id, ADA)
+        assert thread.title == "Trip to Rome"
+        assert "Rome" not in render.block(thread)
 
 
 class TestTheContract:

@@ -5,6 +5,7 @@ import gzip
 import io
 import json
 import re
+import unicodedata
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from preferences import errors
 from preferences.api import files, handler, lambda_handler, problems, views
 from preferences.api.http import MAX_BODY, make_cursor
 from preferences.api.routes import ROUTES
+from preferences.model import MAX_TITLE
 from preferences.repository import client as repository_client
 from tests.support import overtake
 
@@ -34,10 +36,16 @@ LOCK = "PUT /threads/{thread_id}/preferences/{id}/lock"
 UNLOCK = "DELETE /threads/{thread_id}/preferences/{id}/lock"
 REGISTER = "PUT /threads/{thread_id}"
 DELETE_THREAD = "DELETE /threads/{thread_id}"
+NAME = "PATCH /threads/{thread_id}"
 ORDER = "PUT /threads/{thread_id}/order"
 STATE = "GET /threads/{thread_id}/session-state"
 
-BODIES = {ADD: {"items": [{"title": "Quiet"}]}, EDIT: {"title": "Quiet"}, ORDER: {"ids": []}}
+BODIES = {
+    ADD: {"items": [{"title": "Quiet"}]},
+    EDIT: {"title": "Quiet"},
+    ORDER: {"ids": []},
+    NAME: {"title": "Trip to Rome"},
+}
 PRIVATE = [key for key, route in ROUTES.items() if not route.public]
 DOCUMENT = api_document.document()
 
@@ -269,6 +277,90 @@ class TestThreads:
                 assert (answer.status, answer.json["detail"]) == (404, "no such thread")
         if key != REGISTER:
             assert answer.raw == api(key, path={"thread_id": "unknown", "id": "0" * 32}, **parts).raw
+
+
+class TestTheTitleOfAThread:
+    def titles(self, api, user="ada"):
+        return {thread["thread_id"]: thread["title"] for thread in api("GET /threads", user).json["threads"]}
+
+    def test_is_null_until_one_is_given(self, api):
+        api(REGISTER)
+        assert self.titles(api) == {THREAD: None}
+
+    def test_is_given_shown_in_the_list_of_threads_and_taken_away(self, api, rows):
+        named = api(NAME, body={"title": " Trip\tto  Rome "})
+        assert (named.status, named.json) == (200, {"thread_id": THREAD, "title": "Trip to  Rome"})
+        assert self.titles(api) == {THREAD: "Trip to  Rome"}
+        bare = api(NAME, body={"title": None})
+        assert (bare.status, bare.json) == (200, {"thread_id": THREAD, "title": None})
+        assert self.titles(api) == {THREAD: None}
+
+    def test_is_given_and_taken_away_as_often_as_one_asks_each_time_with_a_revision(self, api):
+        api(REGISTER)
+        before = api(LIST).json["revision"]
+        for title in ("Rome", "Rome", None, None):
+            assert api(NAME, body={"title": title}).json["title"] == title
+        assert api(LIST).json["revision"] == before + 4
+
+    def test_is_not_in_the_list_of_preferences_nor_in_what_a_prompt_gets(self, api, rows):
+        before = api(LIST).json
+        api(NAME, body={"title": "Trip to Rome"})
+        assert api(LIST).json == before | {"revision": before["revision"] + 1}
+        assert "Rome" not in api(STATE).text
+
+    def test_is_counted_as_it_is_stored(self, api):
+        api(REGISTER)
+        longest = "\N{LATIN SMALL LETTER E WITH ACUTE}" * MAX_TITLE
+        apart = unicodedata.normalize("NFD", longest)
+        assert api(NAME, body={"title": f"  {apart}  "}).json["title"] == longest
+
+    @pytest.mark.parametrize(
+        ("body", "field", "message"),
+        [
+            ({"title": ""}, "title", "must hold at least one visible character"),
+            ({"title": " \u2800\u200b "}, "title", "must hold at least one visible character"),
+            ({"title": "x" * (MAX_TITLE + 1)}, "title", "must be at most 120 characters, shorten it"),
+            ({"title": "a\u202eb"}, "title", "must not hold a text direction override"),
+            ({"title": 7}, "title", "must be a text"),
+            ({"title": ["Rome"]}, "title", "must be a text"),
+            ({}, "title", "is required"),
+            ({"title": "Rome", "owner": "bob"}, "", "has a field that is not known here"),
+            ({"name": "Rome", "title": None}, "", "has a field that is not known here"),
+            (["Rome"], "", "must be an object"),
+            ("null", "", "must be an object"),
+            ('"Rome"', "", "must be an object"),
+        ],
+    )
+    def test_that_does_not_fit_is_refused_with_what_to_send_instead_and_nothing_is_stored(
+        self, api, body, field, message
+    ):
+        api(REGISTER)
+        api(NAME, body={"title": "Trip to Rome"})
+        before = api(LIST).json
+        refused = api(NAME, headers={"content-type": "application/json"}, body=body)
+        assert (refused.status, refused.json["code"]) == (422, "invalid_input")
+        [fault] = refused.json["errors"]
+        assert fault["field"] == field
+        assert message in fault["message"]
+        assert "bob" not in refused.text
+        assert api(LIST).json == before
+        assert self.titles(api) == {THREAD: "Trip to Rome"}
+
+    def test_of_a_stranger_is_neither_given_nor_shown(self, api):
+        api(REGISTER)
+        api(NAME, body={"title": "Trip to Rome"})
+        assert api(NAME, "bob", body={"title": "Bob's"}).status == 404
+        assert self.titles(api) == {THREAD: "Trip to Rome"}
+        assert self.titles(api, "bob") == {}
+
+    def test_goes_with_its_thread_and_does_not_come_back(self, api):
+        api(REGISTER)
+        api(NAME, body={"title": "Trip to Rome"})
+        api(DELETE_THREAD)
+        assert self.titles(api) == {}
+        assert api(NAME, body={"title": "Trip to Oslo"}).status == 404
+        api(REGISTER)
+        assert self.titles(api) == {THREAD: None}
 
 
 class TestTheList:

@@ -149,7 +149,7 @@ class TestExport:
         name = kinds(stack, CORE_STACK)["Table"]
         client = boto3.client("dynamodb")
         for thread, owner in (("one", "ada"), ("two", "ada"), ("other", "eve")):
-            of_list = {"owner": owner, "revision": 2, "declined": {b"\x01\xff"}}
+            of_list = {"owner": owner, "title": "Reise nach Rom", "revision": 2, "declined": {b"\x01\xff"}}
             for sk, attributes in (("PREFERENCES", of_list), ("CHANGE#0000000001", {})):
                 item = {"pk": f"THREAD#{thread}", "sk": sk, "preferences": {"A": row("Größe")}} | attributes
                 boto3.resource("dynamodb").Table(name).put_item(Item=item)
@@ -162,6 +162,7 @@ class TestExport:
         for thread in reported["threads"]:
             assert [item["sk"] for item in thread["items"]] == ["PREFERENCES", "CHANGE#0000000001"]
             assert thread["items"][0]["preferences"]["A"]["title"] == "Größe"
+            assert thread["items"][0]["title"] == "Reise nach Rom"
             assert thread["items"][0]["revision"] == 2
             assert thread["items"][0]["declined"] == ["01ff"]
         assert export.of_user(*table, "nobody") == {"user": "nobody", "threads": []}

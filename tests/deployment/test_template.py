@@ -29,6 +29,7 @@ PROTECTED = {
     "POST /threads",
     "GET /threads",
     "PUT /threads/{thread_id}",
+    "PATCH /threads/{thread_id}",
     "DELETE /threads/{thread_id}",
     "GET /threads/{thread_id}/preferences",
     "POST /threads/{thread_id}/preferences",
@@ -258,6 +259,7 @@ class TestPolicies:
         assert allowed(template, "ApiRole") == {
             attribute("Table"): {
                 "dynamodb:GetItem",
+                "dynamodb:BatchGetItem",
                 "dynamodb:PutItem",
                 "dynamodb:UpdateItem",
                 "dynamodb:Query",

@@ -34,6 +34,7 @@ BODIES = {
     "POST /threads/{thread_id}/preferences": {"items": [{"title": "Eve's"}]},
     "PATCH /threads/{thread_id}/preferences/{id}": {"title": "Eve's"},
     "PUT /threads/{thread_id}/order": {"ids": []},
+    "PATCH /threads/{thread_id}": {"title": "Eve's"},
 }
 ARGUMENTS = {
     "add_preferences": {"items": [{"title": "Eve's"}]},

@@ -214,6 +214,7 @@ METHODS: dict[str, Method] = {
     "set_lock": lambda repo, thread, caller: repo.set_lock(thread, ROW, caller, locked=False),
     "set_all_locks": lambda repo, thread, caller: repo.set_all_locks(thread, caller, locked=False),
     "reorder": lambda repo, thread, caller: repo.reorder(thread, ["C", ROW, "A"], caller),
+    "set_title": lambda repo, thread, caller: repo.set_title(thread, "Theirs", caller),
     "accept_suggestion": lambda repo, thread, caller: repo.accept_suggestion(thread, WISH, caller),
     "dismiss_suggestions": lambda repo, thread, caller: repo.dismiss_suggestions(thread, caller, WISH),
     "undo": lambda repo, thread, caller: repo.undo(thread, 7, caller),
@@ -270,6 +271,7 @@ ACCEPT = "POST /threads/{thread_id}/suggestions/{id}/accept"
 PUT_BACK = "POST /threads/{thread_id}/history/{revision}/undo"
 ASKS = {
     "PUT /threads/{thread_id}": Ask(needs_the_row=False, writes_the_row=False),
+    "PATCH /threads/{thread_id}": Ask(body={"title": "Ada's"}, needs_the_row=False, writes_the_row=False),
     "DELETE /threads/{thread_id}": Ask(keeps=False, needs_the_row=False),
     "PUT /threads/{thread_id}/lock": Ask(locks=True, needs_the_row=False),
     "DELETE /threads/{thread_id}/lock": Ask(locks=False, needs_the_row=False),

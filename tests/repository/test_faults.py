@@ -5,6 +5,7 @@ is applied twice or in part, nothing is claimed that was not done, a request is 
 undecided, and every call ends in time. What can't be known is told as unknown.
 """
 
+import json
 import math
 import re
 import socket
@@ -14,7 +15,7 @@ import pytest
 
 from preferences import rules
 from preferences.errors import Busy, HistoryNotReady, OutcomeUnknown, PreconditionFailed, ThreadNotFound
-from preferences.model import IndexedEdit
+from preferences.model import Caller, IndexedEdit
 from preferences.model.preference import MAX_RECENT, WRITE_ID
 from preferences.repository import PreferenceRepository
 from preferences.repository import client as repository_client
@@ -42,6 +43,8 @@ TIME_OUT = 0.3
 """Seconds that the hasty client waits, in place of the product's two."""
 SLACK = 3
 """Seconds that a busy machine may take beyond a deadline."""
+
+JSON = "application/x-amz-json-1.0"
 
 one_engine = pytest.mark.one_engine
 """What the client makes of a fault is the same whichever engine is behind it; a few tests are run on both."""
@@ -223,6 +226,15 @@ WRITES = {
     "reorder": Write(
         lambda repo, t: repo.reorder(t, ["B", "A"], ADA),
         lambda item: item["preferences"]["B"]["rank"] < item["preferences"]["A"]["rank"],
+    ),
+    "give a title": Write(
+        lambda repo, t: repo.set_title(t, "Trip to Rome", ADA),
+        lambda item: item.get("title") == "Trip to Rome",
+    ),
+    "take the title away": Write(
+        lambda repo, t: repo.set_title(t, None, ADA),
+        lambda item: "title" not in item,
+        prepare=lambda store, t: store.poke(t, "title", value="Trip to Rome"),
     ),
     "undo": Write(
         lambda repo, t: repo.undo(t, 8, ADA), lambda item: "C" in item["preferences"], prepare=_undoable
@@ -941,9 +953,57 @@ class TestAReadThatFails:
 
     def test_of_a_users_threads_is_asked_again(self, store, proxy, repo):
         proxy.fail("Query", resets(after=True), THROTTLED)
-        ids, _ = repo.list_threads(ADA, limit=1)
-        assert len(ids) <= 1
-        assert proxy.seen == {"Query": 3}
+        store.thread("A")
+        titles, _ = repo.list_threads(ADA, limit=1)
+        assert len(titles) == 1
+        assert proxy.seen == {"Query": 3, "BatchGetItem": 1}
+
+    def test_of_the_titles_of_threads_is_asked_again(self, store, proxy, repo):
+        store.thread("A")
+        proxy.fail("BatchGetItem", resets(after=True), THROTTLED, says(200, b"<html>Sign in</html>"))
+        titles, _ = repo.list_threads(ADA, limit=1)
+        assert len(titles) == 1
+        assert proxy.seen == {"Query": 1, "BatchGetItem": 4}
+
+    def test_of_titles_that_is_answered_in_parts_asks_for_the_rest_alone(self, store, proxy, repo):
+        lou = Caller.user("lou")
+        ids = {store.write({}, owner="lou", title=title) for title in ("Rome", "Oslo", "Lima")}
+        asked = []
+
+        def answer_one(exchange):
+            """As DynamoDB does when it has throughput for one item only."""
+            request = json.loads(exchange.body)
+            [(table, batch)] = request["RequestItems"].items()
+            asked.append(batch["Keys"])
+            one, rest = batch["Keys"][:1], batch["Keys"][1:]
+            part = json.dumps({"RequestItems": {table: batch | {"Keys": one}}}).encode()
+            sent = dict(exchange.handler.headers)
+            _, _, body = exchange.engine(sent | {"Content-Length": str(len(part))}, part)
+            unprocessed = {table: batch | {"Keys": rest}} if rest else {}
+            answer = json.loads(body) | {"UnprocessedKeys": unprocessed}
+            exchange.answer(200, {"Content-Type": JSON}, json.dumps(answer).encode())
+
+        proxy.fail_always("BatchGetItem", answer_one)
+        titles, after = repo.list_threads(lou, limit=100)
+        assert after is None
+        assert {titles[thread_id] for thread_id in ids} == {"Rome", "Oslo", "Lima"}
+        assert asked == [asked[0], asked[0][1:], asked[0][2:]]
+        assert proxy.seen == {"Query": 1, "BatchGetItem": 3}
+        assert repo.retries == 2
+
+    def test_of_titles_that_is_never_answered_ends_as_busy(self, store, proxy, until_seen):
+        store.thread("A")
+
+        def answer_none(exchange):
+            request = json.loads(exchange.body)
+            [(table, batch)] = request["RequestItems"].items()
+            nothing = {"Responses": {table: []}, "UnprocessedKeys": {table: batch}}
+            exchange.answer(200, {"Content-Type": JSON}, json.dumps(nothing).encode())
+
+        proxy.fail_always("BatchGetItem", answer_none)
+        with pytest.raises(Busy):
+            until_seen("BatchGetItem", 5).list_threads(ADA, limit=1)
+        assert proxy.seen == {"Query": 1, "BatchGetItem": 5}
 
     def test_of_the_entry_to_undo_is_asked_again(self, store, proxy, repo):
         thread_id = store.thread("A", "C")
@@ -999,10 +1059,11 @@ class TestTheDeadline:
             ("UpdateItem", WRITES["agent's update"].ask),
             ("UpdateItem", WRITES["restore"].ask),
             ("Query", lambda repo, t: repo.list_threads(ADA, limit=1)),
+            ("BatchGetItem", lambda repo, t: repo.list_threads(ADA, limit=1)),
             ("Query", lambda repo, t: repo.list_history(t, ADA, limit=1)),
             ("Query", WRITES["undo"].ask),
         ],
-        ids=["list", "edit, reading", "edit", "update", "restore", "threads", "history", "undo"],
+        ids=["list", "edit, reading", "edit", "update", "restore", "threads", "titles", "history", "undo"],
     )
     @pytest.mark.parametrize("fault", FOR_EVER.values(), ids=FOR_EVER.keys())
     def test_of_a_request_is_ten_seconds_whatever_fails_for_ever(
@@ -1016,7 +1077,7 @@ class TestTheDeadline:
 
         write = next((w for w in WRITES.values() if w.ask is request_), WRITES["undo"])
         thread_id, _ = write.begin(store)
-        for name in ("GetItem", "UpdateItem", "Query"):
+        for name in ("GetItem", "UpdateItem", "Query", "BatchGetItem"):
             proxy.fail_always(name, first(takes_a_second, fault if name == operation else passes))
         with pytest.raises((Busy, OutcomeUnknown)) as raised:
             request_(repo_of_clock, thread_id)

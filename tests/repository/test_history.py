@@ -131,8 +131,16 @@ class TestEntries:
     def test_stay_out_of_the_index_of_threads(self, store, feed, repo, thread_id):
         feed.catch_up(thread_id)
         assert "owner" not in feed.entries(thread_id)[1]
-        ids, _ = repo.list_threads(ADA, limit=100)
-        assert ids.count(thread_id) == 1
+        found = store.client.query(
+            TableName=store.table_name,
+            IndexName="owner",
+            KeyConditionExpression="#owner = :ada",
+            ExpressionAttributeNames={"#owner": "owner"},
+            ExpressionAttributeValues={":ada": {"S": "ada"}},
+        )
+        assert [item["sk"]["S"] for item in found["Items"] if item["pk"]["S"] == f"THREAD#{thread_id}"] == [
+            "PREFERENCES"
+        ]
 
     def test_are_the_same_however_often_and_in_whatever_order_the_records_come(
         self, feed, thread_id, reported
@@ -650,6 +658,14 @@ class TestThePeoplesHandler:
         assert feed.entries(thread_id).keys() == {*range(1, 10)}
         assert pages(people, "limit=1") == [[9], [5], [4], [3], [2]]
         assert pages(people) == [[9, 5, 4, 3, 2]]
+
+    def test_hides_that_the_conversation_was_given_a_title(self, feed, repo, thread_id, reported, people):
+        repo.set_title(thread_id, "Trip to Rome", ADA)
+        feed.catch_up(thread_id)
+        entry = feed.entries(thread_id)[6]
+        assert (entry["action"], entry["rows"]) == ("title", [])
+        assert "Rome" not in str(entry)
+        assert pages(people) == [[5, 4, 3, 2]]
 
     def test_goes_on_after_many_that_changed_no_row(self, store, thread_id, people):
         fill(store, thread_id, range(2, 4))

@@ -110,6 +110,7 @@ EVERY_VERB = {
     "set_lock": lambda repo, thread, caller: repo.set_lock(thread, "A", caller, locked=True),
     "set_all_locks": lambda repo, thread, caller: repo.set_all_locks(thread, caller, locked=True),
     "reorder": lambda repo, thread, caller: repo.reorder(thread, ["B", "A"], caller),
+    "set_title": lambda repo, thread, caller: repo.set_title(thread, "Trip to Rome", caller),
     "accept_suggestion": lambda repo, thread, caller: repo.accept_suggestion(thread, "wish", caller),
     "dismiss_suggestions": lambda repo, thread, caller: repo.dismiss_suggestions(thread, caller),
     "list_history": lambda repo, thread, caller: repo.list_history(thread, caller, limit=10),
@@ -458,6 +459,7 @@ NOTHING = {
     ),
     "a position out of range": lambda repo, thread: repo.remove_preferences(thread, [3], AGENT),
     "registering again": lambda repo, thread: repo.register_thread(thread, ADA),
+    "no title where none is": lambda repo, thread: repo.set_title(thread, None, ADA),
 }
 
 
@@ -831,12 +833,12 @@ def test_a_users_threads_are_listed_in_pages_and_nobody_elses(store, repo):
     repo.register_thread(store.new_id(), EVE)
     found, after, pages = [], None, 0
     while True:
-        ids, after = repo.list_threads(pat, limit=2, after=after)
-        found += ids
+        titles, after = repo.list_threads(pat, limit=2, after=after)
+        found += titles
         pages += 1
         if after is None:
             break
-    assert (sorted(found), len(ids) <= 2, pages) == (sorted(mine), True, 3)
+    assert (sorted(found), len(titles) <= 2, pages) == (sorted(mine), True, 3)
 
 
 def test_a_deleted_thread_is_not_among_the_users_threads(store, repo):
@@ -845,7 +847,107 @@ def test_a_deleted_thread_is_not_among_the_users_threads(store, repo):
     for thread_id in (gone, kept):
         repo.register_thread(thread_id, kim)
     repo.delete_thread(gone, kim)
-    assert repo.list_threads(kim, limit=10) == ((kept,), None)
+    assert repo.list_threads(kim, limit=10) == ({kept: None}, None)
+
+
+def test_a_title_is_kept_with_the_thread_and_touches_no_row(store, repo):
+    thread_id = store.thread("A", "B", locked=("B",))
+    before = store.item(thread_id)
+    thread = repo.set_title(thread_id, "Trip to Rome", ADA)
+    item = store.item(thread_id)
+    assert (thread.title, item["title"], item["revision"]) == ("Trip to Rome", "Trip to Rome", 8)
+    assert item["last_change"]["action"] == "title"
+    assert {n for n in item if item[n] != before.get(n)} == {"title", "revision", "last_change", "recent"}
+
+
+def test_a_title_is_taken_away_and_its_attribute_with_it(store, repo):
+    thread_id = store.write({"A": row("A")}, title="Trip to Rome")
+    assert repo.list_preferences(thread_id, ADA).title == "Trip to Rome"
+    assert repo.set_title(thread_id, None, ADA).title is None
+    assert "title" not in store.item(thread_id)
+
+
+def test_the_title_that_it_has_takes_a_revision_all_the_same(store, repo):
+    thread_id = store.write({"A": row("A")}, title="Trip to Rome")
+    thread = repo.set_title(thread_id, "Trip to Rome", ADA)
+    assert (thread.revision, store.item(thread_id)["revision"]) == (8, 8)
+
+
+def test_of_two_titles_at_once_the_later_one_stands_and_none_undoes_the_other_change(store):
+    thread_id = store.thread("A")
+
+    def meanwhile():
+        store.other.set_title(thread_id, "First", ADA)
+        store.other.set_lock(thread_id, "A", ADA, locked=True)
+
+    repo = store.repository(before_write=meanwhile)
+    assert repo.set_title(thread_id, "Second", ADA).revision == 10
+    assert store.item(thread_id)["title"] == "Second"
+    assert store.rows(thread_id)["A"]["locked"]
+    assert store.calls == {"GetItem": 1, "UpdateItem": 2}
+
+
+@pytest.mark.parametrize("verb", [verb for verb in WRITES if "title" not in verb])
+def test_every_other_write_leaves_the_title_and_a_deletion_takes_it(store, repo, verb):
+    thread_id = store.thread("A", "B", "C", locked=("B",))
+    store.poke(thread_id, "title", value="Trip to Rome")
+    WRITES[verb](repo, thread_id)
+    assert store.item(thread_id).get("title") == (None if verb == "delete the thread" else "Trip to Rome")
+
+
+def test_a_thread_that_comes_back_has_no_title_even_if_its_tombstone_has(store, repo):
+    thread_id = store.thread("A")
+    repo.set_title(thread_id, "Trip to Rome", ADA)
+    repo.delete_thread(thread_id, ADA)
+    store.poke(thread_id, "title", value="Trip to Rome")  # as code that knows no titles would leave it
+    thread, _ = repo.register_thread(thread_id, ADA)
+    assert thread.title is None
+    assert "title" not in store.item(thread_id)
+
+
+def test_the_list_of_threads_has_the_title_of_each_in_two_calls(store):
+    jo = Caller.user("jo")
+    named = {store.write({"A": row("A")}, owner="jo", title=f"Trip {n}"): f"Trip {n}" for n in range(3)}
+    bare = store.write({"A": row("A")}, owner="jo")
+    repo = store.repository()
+    assert repo.list_threads(jo, limit=10) == (named | {bare: None}, None)
+    assert store.calls == {"Query": 1, "BatchGetItem": 1}
+
+
+def test_nobody_without_threads_is_asked_for_titles(store):
+    repo = store.repository()
+    assert repo.list_threads(Caller.user("new here"), limit=10) == ({}, None)
+    assert store.calls == {"Query": 1}
+
+
+@pytest.mark.parametrize("meanwhile", ["deleted", "expired", "another's"])
+def test_a_thread_that_goes_while_the_list_is_read_is_left_out_and_the_next_page_begins_after_it(
+    store, meanwhile
+):
+    owner = Caller.user(f"whose thread is {meanwhile}")
+    ids = [store.write({"A": row("A")}, owner=owner.owner, title="Trip") for _ in range(3)]
+    [first, last], _ = store.other.list_threads(owner, limit=2)
+
+    def go(model, **_):
+        if model.name != "BatchGetItem":
+            return
+        if meanwhile == "deleted":
+            store.other.delete_thread(last, owner)
+        elif meanwhile == "expired":
+            store.client.delete_item(TableName=store.table_name, Key=store.key(last))
+        else:
+            store.poke(last, "owner", value="eve")
+
+    events = store.watched.meta.events
+    repo = store.repository()
+    events.register("before-call.dynamodb", go)
+    try:
+        titles, after = repo.list_threads(owner, limit=2)
+    finally:
+        events.unregister("before-call.dynamodb", go)
+    assert (titles, after) == ({first: "Trip"}, last)
+    rest, after = repo.list_threads(owner, limit=2, after=after)
+    assert (rest, after) == ({(set(ids) - {first, last}).pop(): "Trip"}, None)
 
 
 # -- bounds that two writers could pass together ----------------------------------------------------------

@@ -38,6 +38,7 @@ OPERATIONS = {
     "put_item": {"TableName": "preferences", "Item": KEY},
     "delete_item": {"TableName": "preferences", "Key": KEY},
     "query": {"TableName": "preferences", "Limit": 2},
+    "batch_get_item": {"RequestItems": {"preferences": {"Keys": [KEY], "ConsistentRead": True}}},
     "batch_write_item": {"RequestItems": {"preferences": [{"DeleteRequest": {"Key": KEY}}]}},
 }
 
@@ -100,7 +101,7 @@ class TestTheDataOfOneService:
         called = {
             name
             for path in part.glob("*.py")
-            for name in re.findall(r"\bclient\.(\w+_item|query)\b", path.read_text())
+            for name in re.findall(r"\bclient\.((?:batch_)?\w+_item|query)\b", path.read_text())
         }
         assert called == OPERATIONS.keys() == {to_snake(name) for name in botocore_data.OPERATIONS}
 
@@ -232,10 +233,11 @@ class TestRequestsThatNobodyValidates:
         repo.set_all_locks("demo", ADA, locked=True)
         repo.reorder("demo", [other.id for other in others], ADA)
         repo.remove_preference("demo", row.id, ADA)
+        repo.set_title("demo", "Trip to Rome", ADA)
         repo.list_threads(ADA, limit=1)
         repo.delete_thread("demo", ADA)
         repo.register_thread("demo", ADA)
-        assert seen == {"GetItem", "PutItem", "UpdateItem", "Query"}
+        assert seen == {"GetItem", "PutItem", "UpdateItem", "Query", "BatchGetItem"}
 
     @pytest.mark.parametrize("value", [1.5, b"bytes", {"a", "set"}, [b"bytes"], {"inner": 2.5}])
     def test_hold_no_value_of_another_type(self, value):

@@ -29,6 +29,7 @@ from preferences.rules import (
     plan_registration,
     plan_removal,
     plan_removals,
+    plan_title,
     plan_updates,
     renumbers,
 )
@@ -405,6 +406,17 @@ class TestARegistration:
     def test_is_undone_by_a_deletion_which_ends_the_generation(self):
         assert plan_deletion(a_thread("A")).generation == "ends"
         assert not plan_deletion(a_thread("A")).changes_nothing
+
+    @pytest.mark.parametrize("title", ["Trip to Rome", None])
+    def test_a_title_is_a_plan_of_its_own_that_touches_no_row(self, title):
+        plan = plan_title(title)
+        assert plan == Plan(title=title or "")
+        assert not plan.changes_nothing
+        assert plan.rows_after(a_thread("A", "B")) == list(a_thread("A", "B").preferences)
+
+    def test_a_plan_of_anything_else_says_nothing_of_the_title(self):
+        assert plan_locks(a_thread("A"), locked=True).title is None
+        assert plan_registration(a_thread("A")).title is None
 
 
 class TestAUsersEdit:

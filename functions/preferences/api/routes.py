@@ -17,6 +17,7 @@ from preferences.model import (
     Edit,
     Frozen,
     Thread,
+    ThreadTitle,
     is_thread_id,
     new_id,
 )
@@ -96,13 +97,16 @@ def create_thread(request: Request) -> Response:
 
 @route("GET /threads", {200: views.ThreadPage}, paged=True)
 def list_threads(request: Request) -> Response:
-    """List the caller's threads, in pages."""
+    """List the caller's threads, in pages.
+
+    A page may hold less than `limit` before the end, where threads were deleted just now.
+    """
     limit, after = request.limit, request.cursor("threads")
     if after is not None and not is_thread_id(after):
         raise foreign_cursor()
-    ids, last = request.repository.list_threads(request.caller, limit=limit, after=after)
+    titles, last = request.repository.list_threads(request.caller, limit=limit, after=after)
     page: views.ThreadPage = {
-        "threads": [{"thread_id": thread_id} for thread_id in ids],
+        "threads": [{"thread_id": thread_id, "title": title} for thread_id, title in titles.items()],
         "next": make_cursor("threads", last) if last else None,
     }
     return json_response(200, page)
@@ -119,6 +123,15 @@ def register_thread(request: Request) -> Response:
         raise InvalidInput([FieldError("thread_id", f"must match ^{THREAD_ID.pattern}$")])
     thread, new = request.repository.register_thread(request.thread_id, request.caller)
     return _listing(thread, 201 if new else 200)
+
+
+@route("PATCH /threads/{thread_id}", {200: views.ThreadReference}, takes=ThreadTitle)
+def name_thread(request: Request) -> Response:
+    """Give a conversation a title, which the list of threads shows; null takes it away. No agent sees it."""
+    given = request.json(ThreadTitle)
+    thread = request.repository.set_title(request.thread_id, given.title, request.caller)
+    named: views.ThreadReference = {"thread_id": thread.thread_id, "title": thread.title}
+    return json_response(200, named, revision=thread.revision)
 
 
 @route("DELETE /threads/{thread_id}", {204: None})

@@ -77,7 +77,11 @@ class ListingWithOutcomes(Listing):
 
 
 class ThreadReference(TypedDict):
+    """A thread, and what its owner calls it."""
+
     thread_id: str
+    title: str | None
+    """null: it has none."""
 
 
 class ThreadPage(TypedDict):

@@ -149,6 +149,8 @@ class Thread(Frozen):
     thread_id: str
     owner: str | None = None
     deleted_by: str | None = None
+    title: str | None = None
+    """What its owner calls the conversation. No agent reads or writes it."""
     revision: int = 0
     renumbered: int = 0
     """The revision at which a row that is still there last got another position."""
@@ -344,6 +346,12 @@ class Edit(Frozen):
     @property
     def fields(self) -> Fields:
         return cast(Fields, {name: getattr(self, name) for name in self.model_fields_set})
+
+
+class ThreadTitle(Frozen):
+    """What the user calls a conversation from now on; null takes the title away."""
+
+    title: Title | None
 
 
 def reasoning(value: object) -> str | None:

@@ -33,7 +33,16 @@ from typing import Any
 from preferences.errors import ChangeNotFound, HistoryNotReady
 from preferences.model import Attributes, Entry, RowChange, Thread
 from preferences.repository.client import history_days
-from preferences.repository.items import Item, change_fields, key, plain_map, read_change, read_thread, typed
+from preferences.repository.items import (
+    Item,
+    change_fields,
+    key,
+    plain_map,
+    read_change,
+    read_thread,
+    thread_id_of,
+    typed,
+)
 from preferences.repository.table import Budget, ThreadTable
 from preferences.rules import belongs
 
@@ -203,7 +212,7 @@ def read_images(record: Mapping[str, Any]) -> Images | None:
     Raises whatever comes of a record that can't be read.
     """
     body = record["dynamodb"]
-    thread_id = body["Keys"]["pk"]["S"].removeprefix("THREAD#")
+    thread_id = thread_id_of(body["Keys"])
     if body["Keys"] != key(thread_id):
         return None
     old, new = body.get("OldImage"), body.get("NewImage")

@@ -2,6 +2,7 @@
 
 pk = THREAD#<thread_id>, sk = PREFERENCES
 owner         S   absent on a tombstone
+title         S   of the conversation; absent where it has none, and on a tombstone
 revision      N
 renumbered    N
 revived       N   of a thread that was deleted once
@@ -28,6 +29,11 @@ Item = Mapping[str, Mapping[str, Any]]
 
 def key(thread_id: str) -> dict[str, dict[str, str]]:
     return {"pk": {"S": f"THREAD#{thread_id}"}, "sk": {"S": "PREFERENCES"}}
+
+
+def thread_id_of(item: Item) -> str:
+    """The thread that an item, or its key, belongs to."""
+    return str(item["pk"]["S"]).removeprefix("THREAD#")
 
 
 def typed(value: object) -> dict[str, Any]:
@@ -92,6 +98,7 @@ def thread_item(thread: Thread) -> dict[str, dict[str, Any]]:
     """A registered thread as an item."""
     attributes = {
         "owner": thread.owner,
+        "title": thread.title,
         "revision": thread.revision,
         "renumbered": thread.renumbered,
         "preferences": {row.id: row_fields(row) for row in thread.preferences},
@@ -130,6 +137,7 @@ def read_head(thread_id: str, item: Item | None) -> Thread:
         thread_id=thread_id,
         owner=attributes.get("owner"),
         deleted_by=attributes.get("deleted_by"),
+        title=attributes.get("title"),
         revision=attributes["revision"],
         renumbered=attributes.get("renumbered", 0),
         revived=attributes.get("revived", 0),

@@ -44,7 +44,14 @@ from preferences.repository.answers import Step
 from preferences.repository.client import dynamodb_client, history_days, table_name
 from preferences.repository.expressions import Expressions
 from preferences.repository.history import History
-from preferences.repository.items import change_fields, key, row_fields, suggestion_fields, thread_item
+from preferences.repository.items import (
+    change_fields,
+    key,
+    row_fields,
+    suggestion_fields,
+    thread_id_of,
+    thread_item,
+)
 from preferences.repository.table import Authorize, Budget, ThreadTable, Write
 
 if TYPE_CHECKING:
@@ -119,6 +126,11 @@ class PreferenceRepository:
         written = self._write(thread_id, caller, "register", plan, authorize=rules.authorize_registration)
         return written.thread, new
 
+    def set_title(self, thread_id: str, title: str | None, caller: Caller) -> Thread:
+        """Gives the thread a title, in the form in which it is stored; None takes it away."""
+        _require_user(caller)
+        return self._write(thread_id, caller, "title", lambda _, __, ___: rules.plan_title(title)).thread
+
     def delete_thread(self, thread_id: str, caller: Caller) -> None:
         """Leaves a tombstone: no owner, no rows, the next revision. The history goes when it is read."""
         _require_user(caller)
@@ -126,9 +138,14 @@ class PreferenceRepository:
 
     def list_threads(
         self, caller: Caller, *, limit: int, after: str | None = None
-    ) -> tuple[tuple[str, ...], str | None]:
-        """(thread ids in no particular order, the `after` of the next page). Eventually consistent."""
+    ) -> tuple[dict[str, str | None], str | None]:
+        """(thread id → title or None, in no particular order; the `after` of the next page).
+
+        Which threads there are is eventually consistent. Their titles are read after that, as they stand; a
+        thread that is gone by then is left out, so a page may hold fewer than `limit` before the end.
+        """
         user = _require_user(caller)
+        budget = self._table.budget()
         request: dict[str, Any] = {
             "TableName": self._table.name,
             "IndexName": "owner",
@@ -139,9 +156,9 @@ class PreferenceRepository:
         }
         if after is not None:
             request["ExclusiveStartKey"] = key(after) | {"owner": {"S": user}}
-        answer = self._table.ask(lambda: self._table.client.query(**request))
-        ids = tuple(item["pk"]["S"].removeprefix("THREAD#") for item in answer["Items"])
-        return ids, ids[-1] if answer.get("LastEvaluatedKey") else None
+        answer = self._table.ask(lambda: self._table.client.query(**request), budget)
+        ids = [thread_id_of(item) for item in answer["Items"]]
+        return self._table.titles(ids, user, budget), ids[-1] if answer.get("LastEvaluatedKey") else None
 
     # -- both parties: lists and batches
 
@@ -410,16 +427,20 @@ def _conditional_write(
             write.put("owner", user)
             write.put("revived", revision)
             write.put("preferences", {row.id: row_fields(row) for row in plan.puts})
-            write.remove("deleted_by", "expires_at", "suggestions", "declined")
+            write.remove("deleted_by", "expires_at", "title", "suggestions", "declined")
         case "ends":
             write.put("deleted_by", user)
             write.put("expires_at", int(time.time()) + (history_days() + 1) * 86400)
-            write.remove("owner", "preferences", "renumbered", "suggestions", "declined")
+            write.remove("owner", "title", "preferences", "renumbered", "suggestions", "declined")
         case "goes on":
             for row in plan.puts:
                 write.put_row(row.id, row_fields(row))
             for preference_id in plan.removes:
                 write.remove_row(preference_id)
+            if plan.title:
+                write.put("title", plan.title)
+            elif plan.title is not None:
+                write.remove("title")
             _put_what_waits(write, now, plan, rows, change)
     return Write(now.thread_id, change.id, now.revision, write.update() | {"Key": key(now.thread_id)})
 

@@ -5,7 +5,7 @@ A read is made as often as time allows. A write goes through `answers.decide` un
 
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ from preferences.errors import Busy, OutcomeUnknown, PreferencesError
 from preferences.model import Caller, Thread
 from preferences.repository.answers import Answer, Step, decide
 from preferences.repository.client import CALL_SECONDS, answer_of
-from preferences.repository.items import Item, key, read_head, read_thread, with_rows
+from preferences.repository.items import Item, key, read_head, read_thread, thread_id_of, with_rows
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -115,6 +115,38 @@ class ThreadTable:
 
         thread: Thread = self.ask(get, budget)
         return thread
+
+    def titles(self, thread_ids: Sequence[str], owner: str, budget: Budget) -> dict[str, str | None]:
+        """Thread id → title or None, in the order given, of those that are this owner's. At most 100 threads.
+
+        DynamoDB may answer a part of a batch, for its size or because it is busy. It is asked for the rest.
+        """
+        names = {f"#{name}": name for name in ("pk", "owner", "revision", "title")}
+        parameters = {
+            "ConsistentRead": True,
+            "ProjectionExpression": ", ".join(names),
+            "ExpressionAttributeNames": names,
+        }
+        waiting: Any = [key(thread_id) for thread_id in thread_ids]
+        heads: dict[str, Thread] = {}
+
+        def get() -> Any:
+            request: Any = {self.name: {**parameters, "Keys": waiting}}
+            answer: Any = self.client.batch_get_item(RequestItems=request)
+            for item in answer["Responses"].get(self.name, ()):
+                head = read_head(thread_id_of(item), item)
+                heads[head.thread_id] = head
+            return answer.get("UnprocessedKeys", {}).get(self.name, {}).get("Keys", [])
+
+        parts = 0
+        while waiting:
+            waiting = self.ask(get, budget)
+            if waiting:
+                parts += 1
+                self.retries += 1
+                budget.pause(parts)
+        present = (heads[thread_id] for thread_id in thread_ids if thread_id in heads)
+        return {head.thread_id: head.title for head in present if head.owner == owner}
 
     def _get(self, thread_id: str) -> Item | None:
         answer = self.client.get_item(TableName=self.name, Key=key(thread_id), ConsistentRead=True)

@@ -21,6 +21,7 @@ from preferences.rules.plans import (
     plan_registration,
     plan_removal,
     plan_removals,
+    plan_title,
     plan_updates,
 )
 from preferences.rules.suggestions import declined_after
@@ -45,6 +46,7 @@ __all__ = [
     "plan_registration",
     "plan_removal",
     "plan_removals",
+    "plan_title",
     "plan_undo",
     "plan_updates",
     "renumbers",

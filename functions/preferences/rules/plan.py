@@ -33,11 +33,17 @@ class Plan:
     """Digests of suggestions that the user turned down with this request."""
     reasoning: str | None = None
     """The agent's reason, where the user accepted a suggestion."""
+    title: str | None = None
+    """The thread's title from then on, empty for none; None: as before."""
 
     @property
     def changes_nothing(self) -> bool:
         return (
-            not self.puts and not self.removes and self.suggestions is None and self.generation == "goes on"
+            not self.puts
+            and not self.removes
+            and self.suggestions is None
+            and self.generation == "goes on"
+            and self.title is None
         )
 
     def rows_after(self, now: Thread) -> list[Preference]:

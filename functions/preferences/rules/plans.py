@@ -90,6 +90,11 @@ def plan_deletion(_: Thread) -> Plan:
     return Plan(generation="ends")
 
 
+def plan_title(title: str | None) -> Plan:
+    """A title for the thread; None takes it away. It is not part of the list: no row changes."""
+    return Plan(title=title or "")
+
+
 def plan_locks(now: Thread, *, locked: bool) -> Plan:
     """Every row locked, or every row unlocked."""
     rows = (row for row in now.preferences if row.locked != locked)
