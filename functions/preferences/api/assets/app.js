@@ -1,5 +1,6 @@
 /** The page: sign-in, the choice of a conversation, the panel, and where there is one the agent's console. */
 import "./preferences-panel.js";
+import { ConversationName } from "./conversation-name.js";
 import { h, say, set } from "./dom.js";
 import { forgetDrafts } from "./preferences-drafts.js";
 import { accessToken, beginSignIn, canSignIn, finishSignIn, forgetToken, hasStorage, person, signOut } from "./sign-in.js";
@@ -15,8 +16,8 @@ const panel = at("panel");
 
 /** @type {Settings} */
 let settings;
-/** @type {string[]} */
-let threads = [];
+/** The person's conversations and their names. @type {Map<string, string|null>} */
+let threads = new Map();
 /** @type {{begin: () => void, listChanged: (list: any) => void}|null} */
 let agentConsole = null; // the local stack's alone
 /** @type {any} */
@@ -67,7 +68,7 @@ async function enter() {
   at("person").hidden = false;
   threads = await readThreads();
   if (settings.agent_console) await openConsole(settings.agent_console);
-  const wanted = hashThread() ?? threads[0];
+  const wanted = hashThread() ?? [...threads.keys()][0];
   if (wanted) openThread(wanted);
   else show("start");
 }
@@ -104,36 +105,51 @@ async function call(method, path) {
 }
 
 async function readThreads() {
-  const ids = [];
+  const found = new Map();
   let cursor = null;
   for (let page = 0; page < MOST_PAGES; page++) {
     const query = new URLSearchParams({ limit: "100", ...(cursor ? { cursor } : {}) });
     const answer = await call("GET", `/threads?${query}`);
-    ids.push(...answer.threads.map((/** @type {{thread_id: string}} */ thread) => thread.thread_id));
+    for (const { thread_id: id, title } of answer.threads) found.set(id, title || null);
     cursor = answer.next;
     if (!cursor) break;
   }
-  return ids;
+  return found;
 }
 
 async function newThread() {
   const { thread_id: id } = await call("POST", "/threads");
-  threads.unshift(id);
   openThread(id);
   panel.focus(); // the button that was pressed may be gone
 }
 
 /** @param {string} id */
 function openThread(id) {
-  if (!threads.includes(id)) threads.unshift(id);
-  at("thread").replaceChildren(...threads.map((each) => h("option", { value: each }, shortName(each))));
-  at("thread").value = id;
+  if (!threads.has(id)) threads = new Map([[id, null], ...threads]);
+  listThreads(id);
   if (hashThread() !== id) history.replaceState(null, "", `#thread=${encodeURIComponent(id)}`);
   at("conversation").hidden = false;
   panel.setAttribute("thread-id", id);
+  conversationName.begin(id, threads.get(id) ?? null, person()?.sub ?? "");
   agentConsole?.begin();
   show("work");
 }
+
+/** @param {string} open the conversation that is open */
+function listThreads(open) {
+  at("thread").replaceChildren(...[...threads].map(([id, name]) => h("option", { value: id }, name ?? shortName(id))));
+  at("thread").value = open;
+}
+
+const conversationName = new ConversationName({
+  ask: async () => accessToken(),
+  named: (id, name) => {
+    threads.set(id, name);
+    listThreads(at("thread").value);
+  },
+  expired: askToSignIn,
+});
+at("thread").after(conversationName.button, conversationName.form, conversationName.said);
 
 function hashThread() {
   return new URLSearchParams(location.hash.slice(1)).get("thread");

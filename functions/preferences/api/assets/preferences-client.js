@@ -144,6 +144,17 @@ export class PreferencesClient {
   dismissAll = () => this.#change("DELETE", "/suggestions");
 
   /**
+   * Gives the conversation a name; null takes it away.
+   * @param {string|null} title
+   * @returns {Promise<string|null>} the name as it is stored
+   */
+  async rename(title) {
+    const { status, data } = await this.#call("PATCH", "", { body: { title } });
+    if (typeof data?.title !== "string" && data?.title !== null) throw new RequestError("unreadable", status);
+    return data.title;
+  }
+
+  /**
    * @param {string|null} [cursor] `next` of the page before
    * @returns {Promise<{entries: Entry[], next: string|null}>} newest first
    */

@@ -8,9 +8,10 @@ import { t } from "./preferences-texts.js";
 
 /** @type {Array<keyof Draft>} */
 export const FIELDS = ["title", "subtitle", "kind"];
+export const LONGEST_TITLE = 120;
 /** @type {Array<["title"|"subtitle", number]>} */
-const LONGEST = [["title", 120], ["subtitle", 500]];
-const SCARCE = 0.75; // of what a field may hold: from here on it shows how much it holds
+const LONGEST = [["title", LONGEST_TITLE], ["subtitle", 500]];
+export const SCARCE = 0.75; // of what a field may hold: from here on it shows how much it holds
 const DOUBLE = 1000; // milliseconds within which a second press is no second wish
 
 let counters = 0; // names them: there is one form for each row that is edited

@@ -151,6 +151,13 @@ export const de = {
   from: "von ",
   to: "zu ",
 
+  nameIt: "Gespräch benennen",
+  renameIt: "Gespräch umbenennen",
+  conversationName: "Name des Gesprächs",
+  conversationHint: "Zum Beispiel: Reise nach Rom",
+  nowNamed: (name) => `Das Gespräch heißt ${name}.`,
+  nameTaken: "Das Gespräch hat keinen Namen mehr.",
+
   failed: (doing, why) => `${doing}: ${why}.`,
   notSaved: "Nicht gespeichert",
   notLocked: "Nicht gesperrt",

@@ -164,6 +164,14 @@ export const en = {
   from: "from ",
   to: "to ",
 
+  // The name of a conversation, on the page around the panel
+  nameIt: "Name this conversation",
+  renameIt: "Rename this conversation",
+  conversationName: "Name of the conversation",
+  conversationHint: "For example: Trip to Rome",
+  nowNamed: (/** @type {string} */ name) => `The conversation is called ${name}.`,
+  nameTaken: "The conversation has no name now.",
+
   // What did not come about, and why
   failed: (/** @type {string} */ doing, /** @type {string} */ why) => `${doing}: ${why}.`,
   notSaved: "Not saved",
