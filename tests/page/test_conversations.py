@@ -1,5 +1,7 @@
 """The names that a person gives to conversations, beside the list of them."""
 
+import re
+
 import pytest
 from playwright.sync_api import expect
 
@@ -158,6 +160,25 @@ class TestNaming:
         naming.page.reload()
         expect(naming.again).to_be_visible()
         assert naming.shown == "Oslo"
+
+
+class TestTheNameOfTheOpenConversation:
+    def test_heads_what_is_saved_as_markdown(self, naming):
+        def saved() -> str:
+            with naming.page.expect_download() as download:
+                naming.panel.menu("Save as Markdown")
+            return download.value.path().read_text()
+
+        bare = saved()
+        assert bare.startswith("## Must have\n")
+        naming.begin.click()
+        naming.field.fill("*Rome* & <b>more</b>")
+        naming.page.keyboard.press("Enter")
+        expect(naming.again).to_be_visible()
+        assert saved() == "# \\*Rome\\* \\& \\<b\\>more\\</b\\>\n\n" + bare
+        naming.page.get_by_role("button", name="New", exact=True).click()
+        expect(naming.begin).to_be_visible()
+        expect(naming.panel.root).not_to_have_attribute("thread-title", re.compile(""))
 
 
 class TestAHalfWrittenName:

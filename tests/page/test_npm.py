@@ -127,7 +127,7 @@ class TestTheManifest:
 
     def test_names_attributes_events_and_members(self, told, panel):
         observed = panel.page.evaluate("customElements.get('preferences-panel').observedAttributes")
-        assert {each["name"] for each in told["attributes"]} == {*observed, "scheme"}
+        assert {each["name"] for each in told["attributes"]} == {*observed, "scheme", "thread-title"}
         events = set(re.findall(r'CustomEvent\("(preferences-\w+)"', sources()))
         assert {each["name"] for each in told["events"]} == events
         own = panel.page.evaluate(

@@ -130,6 +130,7 @@ function openThread(id) {
   if (hashThread() !== id) history.replaceState(null, "", `#thread=${encodeURIComponent(id)}`);
   at("conversation").hidden = false;
   panel.setAttribute("thread-id", id);
+  showName(id);
   conversationName.begin(id, threads.get(id) ?? null, person()?.sub ?? "");
   agentConsole?.begin();
   show("work");
@@ -141,11 +142,18 @@ function listThreads(open) {
   at("thread").value = open;
 }
 
+/** The panel heads a copy of the list with it. @param {string} open the conversation that is open */
+function showName(open) {
+  set(panel, "thread-title", threads.get(open) ?? null);
+}
+
 const conversationName = new ConversationName({
   ask: async () => accessToken(),
   named: (id, name) => {
+    const open = at("thread").value;
     threads.set(id, name);
-    listThreads(at("thread").value);
+    listThreads(open);
+    showName(open);
   },
   expired: askToSignIn,
 });

@@ -30,9 +30,9 @@ export class Menu {
       "div", { class: "menu", id: "menu", part: "menu", role: "group", "aria-label": t.more, tabindex: -1, hidden: true },
       h("label", { class: "choice" }, this.lockEdits, t.lockWrites),
       this.lockAll, this.unlockAll,
-      this.#item(t.copyMarkdown, () => this.#copy(asMarkdown(this.#rows))),
+      this.#item(t.copyMarkdown, () => this.#copy(this.#markdown())),
       this.#item(t.copyJson, () => this.#copy(asJson(this.#rows))),
-      this.#item(t.saveMarkdown, () => save("preferences.md", "text/markdown", asMarkdown(this.#rows))),
+      this.#item(t.saveMarkdown, () => save("preferences.md", "text/markdown", this.#markdown())),
       this.#item(t.saveJson, () => save("preferences.json", "application/json", asJson(this.#rows))),
     );
     this.element = h(
@@ -84,6 +84,12 @@ export class Menu {
     event.stopPropagation();
     this.#show(false);
     this.button.focus();
+  }
+
+  /** Under the name of the conversation, where the host gives it. */
+  #markdown() {
+    const name = /** @type {ShadowRoot} */ (this.element.getRootNode()).host.getAttribute("thread-title");
+    return (name ? `# ${plain(name)}\n\n` : "") + asMarkdown(this.#rows);
   }
 
   /** @param {string} text */
