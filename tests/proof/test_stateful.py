@@ -90,6 +90,7 @@ class Model:
     """What ought to be: who owns it, its rows in order, and how far it has been counted."""
 
     owner: str | None = None
+    title: str | None = None
     revision: int = 0
     renumbered: int = 0
     rows: list[Row] = field(default_factory=list)
@@ -379,7 +380,7 @@ class Conversation(RuleBasedStateMachine):
         if really:  # seldom, for much else is forgotten with it
             return
         if self.ask(lambda: self.repo.delete_thread(self.thread_id, ADA) or True):
-            self.model.owner, self.model.rows = None, []
+            self.model.owner, self.model.title, self.model.rows = None, None, []
             self.model.waiting, self.model.turned_down = [], set()
             self.model.revision += 1
 
@@ -436,6 +437,12 @@ class Conversation(RuleBasedStateMachine):
     def the_user_turns_all_locks(self, locked):
         if self.ask(lambda: self.repo.set_all_locks(self.thread_id, ADA, locked=locked)):
             self._commit({row.key: replace(row, locked=locked) for row in self.model.rows})
+
+    @rule(title=st.sampled_from([None, "Rome", "Oslo"]))
+    def the_user_names_the_conversation(self, title):
+        if self.ask(lambda: self.repo.set_title(self.thread_id, title, ADA)):
+            self.model.title = title
+            self.model.revision += 1
 
     @rule(which=WHICH)
     def the_user_removes(self, which):
@@ -531,6 +538,7 @@ class Conversation(RuleBasedStateMachine):
             assert model.revision == 0
             return
         assert (item.get("owner"), item["revision"]) == (model.owner, model.revision)
+        assert item.get("title") == model.title
         if model.owner is None:
             assert "preferences" not in item
             return
