@@ -138,7 +138,7 @@ class TestASlowService:
         conversations.release()
         # The console came after the list, and knows it all the same
         expect(page.locator(".tour li").first).to_have_attribute("data-done", "")
-        expect(page.get_by_label("Conversation")).to_have_value(panel.thread)
+        expect(page.get_by_label("Conversation", exact=True)).to_have_value(panel.thread)
 
 
 class TestSignIn:

@@ -127,7 +127,7 @@ class TestAnotherConversation:
         panel.page.get_by_role("button", name="New", exact=True).click()
         expect(panel.root.get_by_text("Nothing here yet")).to_be_visible()
         expect(panel.composer.title).to_have_value("")
-        panel.page.get_by_label("Conversation").select_option(panel.thread)
+        panel.page.get_by_label("Conversation", exact=True).select_option(panel.thread)
         expect(panel.row("Window seat")).to_be_visible()
         expect(panel.composer.title).to_have_value("Only for this journey")
 
