@@ -7,6 +7,7 @@ import json
 import re
 import unicodedata
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 import boto3
@@ -92,6 +93,9 @@ def event(key, user="ada", *, path=None, query="", headers=None, body=None, clai
     }
 
 
+_adapter = cache(TypeAdapter)  # takes longer to make than most requests
+
+
 def read(raw, key=None):
     """The answer, after checking that it has the shape of payload 2.0 and is what the document promises."""
     assert set(raw) <= {"statusCode", "headers", "isBase64Encoded", "body"}
@@ -106,7 +110,7 @@ def read(raw, key=None):
         assert media_type is None or media_type in promised["content"] or "text/html" in media_type
         shape = ROUTES[key].gives.get(status, views.Problem)
         if body is not None:
-            TypeAdapter(shape).validate_python(body, strict=True, extra="forbid")
+            _adapter(shape).validate_python(body, strict=True, extra="forbid")
     return Answer(status, raw["headers"], text, raw, body)
 
 
