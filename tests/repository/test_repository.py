@@ -18,6 +18,7 @@ from preferences.errors import (
 )
 from preferences.model import MAX_PREFERENCES, Caller, Draft, IndexedEdit
 from preferences.repository import PreferenceRepository, open_repository
+from preferences.repository.table import MAX_TITLES
 from tests.support import ADA, AGENT, EVE, PARTIES, TRUSTED, WRITES, drafts, edits, row
 
 pytestmark = pytest.mark.one_engine
@@ -912,6 +913,14 @@ def test_the_list_of_threads_has_the_title_of_each_in_two_calls(store):
     repo = store.repository()
     assert repo.list_threads(jo, limit=10) == (named | {bare: None}, None)
     assert store.calls == {"Query": 1, "BatchGetItem": 1}
+
+
+def test_titles_are_read_in_batches_that_an_engine_can_answer_in_time(store):
+    mia = Caller.user("mia")
+    named = {store.write({}, owner="mia", title=f"Trip {n}"): f"Trip {n}" for n in range(2 * MAX_TITLES + 1)}
+    repo = store.repository()
+    assert repo.list_threads(mia, limit=100) == (named, None)
+    assert store.calls == {"Query": 1, "BatchGetItem": 3}
 
 
 def test_nobody_without_threads_is_asked_for_titles(store):

@@ -29,6 +29,9 @@ gave it up does something else, and is never planned on top of that."""
 FIRST_PAUSE = 0.02
 LONGEST_PAUSE = 0.5
 """Seconds. Pauses are random, up to a limit that doubles ("full jitter")."""
+MAX_TITLES = 25
+"""Items that one call reads for their titles. DynamoDB takes 100 keys, but each item is read whole: an engine
+that reads them one by one needs longer for 100 large ones than a call may take."""
 MAX_GARBLED = 3
 """How often an item is asked for that can't be read."""
 
@@ -117,7 +120,7 @@ class ThreadTable:
         return thread
 
     def titles(self, thread_ids: Sequence[str], owner: str, budget: Budget) -> dict[str, str | None]:
-        """Thread id → title or None, in the order given, of those that are this owner's. At most 100 threads.
+        """Thread id → title or None, in the order given, of those that are this owner's.
 
         DynamoDB may answer a part of a batch, for its size or because it is busy. It is asked for the rest.
         """
@@ -131,20 +134,21 @@ class ThreadTable:
         heads: dict[str, Thread] = {}
 
         def get() -> Any:
-            request: Any = {self.name: {**parameters, "Keys": waiting}}
+            request: Any = {self.name: {**parameters, "Keys": waiting[:MAX_TITLES]}}
             answer: Any = self.client.batch_get_item(RequestItems=request)
             for item in answer["Responses"].get(self.name, ()):
                 head = read_head(thread_id_of(item), item)
                 heads[head.thread_id] = head
             return answer.get("UnprocessedKeys", {}).get(self.name, {}).get("Keys", [])
 
-        parts = 0
+        tries = 0
         while waiting:
-            waiting = self.ask(get, budget)
-            if waiting:
-                parts += 1
+            left_over = self.ask(get, budget)
+            waiting = waiting[MAX_TITLES:] + left_over
+            if left_over:
+                tries += 1
                 self.retries += 1
-                budget.pause(parts)
+                budget.pause(tries)
         present = (heads[thread_id] for thread_id in thread_ids if thread_id in heads)
         return {head.thread_id: head.title for head in present if head.owner == owner}
 
