@@ -21,7 +21,6 @@ from preferences.repository import PreferenceRepository
 from preferences.repository.items import read_thread
 from preferences.rules.suggestions import digests, title_digests
 from preferences.tools import PreferenceTools
-from tests.effort import PROVE
 
 ADA = Caller.user("ada")
 
@@ -428,6 +427,3 @@ def summary(log: Log) -> dict[str, int]:
         if request.commits:
             counts[request.verb] = counts.get(request.verb, 0) + 1
     return counts
-
-
-SCALE = 12 if PROVE else 1

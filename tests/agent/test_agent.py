@@ -402,7 +402,8 @@ class TestAnOpenApiStatus:
             (400, "AccessDeniedException", "GetItem", 500),
         ],
     )
-    def test_is_5xx_where_the_table_fails(self, agent, status, error, operation, expected):
+    def test_is_5xx_where_the_table_fails(self, agent, monkeypatch, status, error, operation, expected):
+        monkeypatch.setattr("preferences.repository.table.REQUEST_SECONDS", 0.3)
         agent.break_table(status, error, operation)
         agent.call("openapi", "remove_preferences", {"indices": [1]})
         assert agent.status == expected

@@ -32,8 +32,6 @@ from tests.proof.test_lock import (
 )
 from tests.support import ADA
 
-pytestmark = pytest.mark.one_engine
-
 PUT, DELETE = "PUT /threads/{thread_id}", "DELETE /threads/{thread_id}"
 LOCK, UNLOCK = (
     "PUT /threads/{thread_id}/preferences/{id}/lock",

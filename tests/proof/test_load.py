@@ -19,7 +19,7 @@ from tests.effort import PROVE, tried
 from tests.stack import start_stack, stop_stack
 
 PARTIES = 16
-SECONDS = 30 if PROVE else 3
+SECONDS = 30 if PROVE else 2
 WARM = SECONDS / 3
 """Until then caches fill: memory is compared from there on."""
 GROWTH = 8 * 1024

@@ -23,8 +23,6 @@ from preferences.tools import TOOLS, PreferenceTools
 from tests.effort import tried
 from tests.support import ADA, AGENT, TRUSTED, drafts, row
 
-pytestmark = pytest.mark.one_engine
-
 ROW = "B"
 """The row in question: the second of three. Its neighbours are A and C."""
 WISH = "wish"

@@ -40,7 +40,7 @@ TIME_OUT = 0.1
 """Seconds that a participant waits for an answer."""
 PATIENCE = 1.0
 """Seconds after which it gives a request up."""
-COUNT = 300 if PROVE else 25
+COUNT = 300 if PROVE else 12
 
 
 _one_at_a_time = threading.Lock()

@@ -46,7 +46,6 @@ SLACK = 3
 
 JSON = "application/x-amz-json-1.0"
 
-one_engine = pytest.mark.one_engine
 """What the client makes of a fault is the same whichever engine is behind it; a few tests are run on both."""
 
 
@@ -323,7 +322,6 @@ def expire(store, thread_id):
     store.client.delete_item(TableName=store.table_name, Key=store.key(thread_id))
 
 
-@one_engine
 class TestAWriteThatWasNotExecuted:
     @pytest.mark.parametrize("fault", NOT_EXECUTED.values(), ids=NOT_EXECUTED.keys())
     def test_is_sent_again_as_it_was_until_it_is(self, store, proxy, repo, fault):
@@ -416,7 +414,6 @@ class TestAWriteThatWasNotExecuted:
         WRITES["edit"].check_applied_once(store, proxy, thread_id, 7)
 
 
-@one_engine
 class TestAWriteWithoutAnAnswer:
     @pytest.mark.parametrize("verb", ["edit", "register"])
     @pytest.mark.parametrize("fault", LOST.values(), ids=LOST.keys())
@@ -553,7 +550,6 @@ class TestAWriteWithoutAnAnswer:
         assert proxy.seen == {"GetItem": 1}
 
 
-@one_engine
 class TestARefusal:
     def test_at_the_revision_that_was_read_is_planned_again(self, store, proxy, repo):
         """The lock alone refuses: somebody has set it by hand, and the revision stays."""
@@ -761,7 +757,6 @@ class TestARefusal:
         assert store.item(thread_id) is None
 
 
-@one_engine
 class TestARefusalWithoutTheItem:
     """As of an engine that does not know ReturnValuesOnConditionCheckFailure."""
 
@@ -835,7 +830,6 @@ class TestARefusalWithoutTheItem:
         assert proxy.seen == {"GetItem": 2, "UpdateItem": 1}
 
 
-@one_engine
 class TestAConflict:
     def lose(self, store, proxy, thread_id, times):
         """The user writes before each of the next UpdateItems."""
@@ -905,7 +899,6 @@ class TestAConflict:
         assert "A" in store.titles(thread_id)
 
 
-@one_engine
 class TestAReadThatFails:
     @pytest.mark.parametrize(
         "fault",
@@ -1027,7 +1020,6 @@ FOR_EVER = {
 }
 
 
-@one_engine
 class TestTheDeadline:
     @pytest.fixture
     def repo_of_clock(self, store, client, clock):
@@ -1130,7 +1122,6 @@ class TestTheDeadline:
         assert time.monotonic() - start < seconds + SLACK
 
 
-@one_engine
 class TestAnErrorThatSendingAgainDoesNotMend:
     @pytest.mark.parametrize(
         "code",

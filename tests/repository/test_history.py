@@ -20,8 +20,6 @@ from preferences.rules import entry_of
 from tests.feed import People
 from tests.support import ADA, AGENT, EVE, a_row, a_thread, drafts
 
-pytestmark = pytest.mark.one_engine
-
 DAY = 86400
 
 

@@ -9,8 +9,6 @@ import pytest
 from preferences.errors import OutcomeUnknown, ThreadTaken
 from tests.support import ADA, AGENT, EVE, edits
 
-pytestmark = pytest.mark.one_engine
-
 AT = "2026-11-30T22:08:31.123Z"
 CHANGE = {
     "id": {"S": "0f" * 16},

@@ -21,8 +21,6 @@ from preferences.repository import PreferenceRepository, open_repository
 from preferences.repository.table import MAX_TITLES
 from tests.support import ADA, AGENT, EVE, PARTIES, TRUSTED, WRITES, drafts, edits, row
 
-pytestmark = pytest.mark.one_engine
-
 BOTH = pytest.mark.parametrize("caller", PARTIES.values(), ids=PARTIES.keys())
 
 

@@ -10,8 +10,6 @@ from preferences.tools import PreferenceTools
 from tests.feed import People
 from tests.support import ADA, AGENT, drafts, edits, row
 
-pytestmark = pytest.mark.one_engine
-
 WHY = "A better hotel costs more."
 LIST = "GET /threads/{thread_id}/preferences"
 ACCEPT = "POST /threads/{thread_id}/suggestions/{id}/accept"

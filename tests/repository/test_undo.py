@@ -24,8 +24,6 @@ from tests.effort import PROVE, tried
 from tests.feed import People
 from tests.support import ADA, AGENT, a_row, a_thread, drafts
 
-pytestmark = pytest.mark.one_engine
-
 AT = "2026-12-01T08:00:00.000Z"
 CHANGE = Change(id="1", actor="agent", action="edit", at="2026-11-30T22:08:31.123Z")
 UNDO = Stamp(revision=9, actor="user", at=AT)
@@ -539,7 +537,7 @@ def do(repo, thread_id, step):
 
 def test_changes_undone_from_the_last_to_the_first_leave_the_list_as_it_was(store, feed, repo):
     slow = "127.0.0.1" not in store.client.meta.endpoint_url  # moto
-    examples = (8 if slow else 25) * (10 if PROVE else 1)
+    examples = (80 if slow else 250) if PROVE else 8
 
     @settings(max_examples=examples, suppress_health_check=list(HealthCheck))
     @given(steps=st.lists(STEPS, min_size=1, max_size=8))
