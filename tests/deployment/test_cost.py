@@ -67,6 +67,7 @@ def table_of(text) -> dict[int, list[str]]:
     return {int(number): rest.split(" | ") for number, rest in rows}
 
 
+@pytest.mark.deployment  # moto takes its time over lists of 100
 def test_the_table_is_what_items_come_to(table):
     said = table_of((ROOT / "docs/operating.md").read_text("utf-8"))
     assert list(said) == [5, 20, 50, 100]

@@ -59,7 +59,7 @@ def test_every_command_of_make_that_a_page_names_exists(page):
 def test_every_name_in_the_walk_throughs_is_one_of_the_code():
     names = {text.removeprefix("@") for text in quoted("CONTRIBUTING.md")}
     names = {name for name in names if re.fullmatch(r"[A-Za-z_]\w*", name)} - EXAMPLES - {"make"}
-    files = [ROOT / "template.yaml", *ROOT.glob("functions/**/*.py"), *ROOT.glob("tests/proof/*.py")]
+    files = [ROOT / "template.yaml", *ROOT.glob("functions/**/*.py"), *ROOT.glob("tests/*/*.py")]
     words = set(re.findall(r"\w+", "\n".join(file.read_text("utf-8") for file in files)))
     assert len(names) > 10
     assert not names - words

@@ -194,6 +194,7 @@ def make(tmp_path):
     return make
 
 
+@pytest.mark.deployment  # it needs the SAM CLI
 class TestMakeDeploy:
     URL = "https://abc.execute-api.eu-west-1.amazonaws.com"
 
@@ -214,6 +215,7 @@ class TestMakeDeploy:
         ]
 
 
+@pytest.mark.deployment
 class TestMakeDeployAgent:
     ARN = "arn:aws:lambda:eu-west-1:123456789012:function:preferences-AgentFunction-x1"
 

@@ -17,6 +17,7 @@ from tests.fault_proxy import error, fault_proxy, passes, resets
 from tests.local.recorder import Recorder, serving
 from tests.stack import ROOT, Site, start_stack, stop_stack
 
+pytestmark = pytest.mark.examples
 BY_GATEWAY = [name for name in EXAMPLES if "backend.GATEWAY" in EXAMPLES[name].read_text("utf-8")]
 
 NO_ANSWER = "No answer came: it is unknown whether this was done. Look at the list before you try again."

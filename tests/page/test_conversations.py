@@ -38,7 +38,9 @@ class Naming:
 
 @pytest.fixture
 def naming(panel):
-    return Naming(panel)
+    made = Naming(panel)
+    expect(made.list).to_have_value(panel.thread)  # the list of conversations comes after the list in it
+    return made
 
 
 class TestNaming:

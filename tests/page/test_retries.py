@@ -242,7 +242,7 @@ def _ends(panel: Panel, action: Action) -> None:
 
 
 class TestEveryWayToLoseAnAnswer:
-    @pytest.mark.parametrize("way", Loss.WAYS if PROVE else ("reset", "503 without a list"))
+    @pytest.mark.parametrize("way", Loss.WAYS if PROVE else ["reset"])
     def test_what_did_not_arrive_is_sent_again_as_it_was(self, panel, way):
         loss = Loss(panel, way, arrives=False)
         for action in ACTIONS:
@@ -256,7 +256,7 @@ class TestEveryWayToLoseAnAnswer:
             assert loss.sent[0] == loss.sent[1], action.name
         loss.end()
 
-    @pytest.mark.parametrize("way", Loss.WAYS if PROVE else ("time-out", "503 with a list"))
+    @pytest.mark.parametrize("way", Loss.WAYS if PROVE else ["503 with a list"])
     def test_what_arrived_counts_as_done_once_a_list_shows_it(self, panel, way):
         loss = Loss(panel, way, arrives=True)
         for action in ACTIONS:
