@@ -56,6 +56,16 @@ STARTS = {
     "deleted": {PUT},
 }
 """How the thread is when both writes are made → the writes that are acknowledged then."""
+
+
+def some(later_writes, earlier):
+    """All, with PROVE set; else every third, each write after others, and the one that nothing refuses."""
+    if PROVE:
+        return later_writes
+    chosen = later_writes[WRITES.index(earlier) % 3 :: 3]
+    return [write for write in later_writes if write in chosen or write == PUT]
+
+
 PAIRS_BEGIN = [(start, write) for start, writes in STARTS.items() for write in WRITES if write in writes]
 
 
@@ -181,7 +191,7 @@ def begin(store):
 def test_a_write_that_was_given_up_is_not_applied_after_a_later_acknowledgement(
     store, network, begin, make, start, earlier
 ):
-    later_writes = [write for write in WRITES if write in STARTS[start]]
+    later_writes = some([write for write in WRITES if write in STARTS[start]], earlier)
     for later in later_writes:
         thread_id = begin(start)
         before = store.item(thread_id)
@@ -203,7 +213,7 @@ def test_a_write_that_is_delivered_twice_is_applied_once_and_before_a_later_ackn
     store, network, begin, make, start, earlier
 ):
     count = 0
-    for later in WRITES:
+    for later in some(WRITES, earlier):
         thread_id = begin(start)
         before = (store.item(thread_id) or {"revision": 0})["revision"]
         with network.keeping(lose=False):
