@@ -130,7 +130,8 @@ def throughput() -> list[dict]:
 
 
 def _load(environment: dict[str, str]) -> list[dict]:
-    process, site = start_stack(**environment)
+    # Nobody reads what it prints meanwhile: a line for each request would fill the pipe, and stop it.
+    process, site = start_stack(**environment, POWERTOOLS_LOG_LEVEL="WARNING")
     try:
         token = {"Authorization": f"Bearer {site.token()}", "Content-Type": "application/json"}
         for n in range(CLIENTS):
