@@ -68,6 +68,9 @@ The package as it is built, under Lambda's own runtime client, to a Runtime API 
 `boto3.client("dynamodb")` alone, both less what the runtime takes by itself. {size}
 
 {table(head, rows)}
+
+Beyond boto3's own: pydantic and Powertools' Logger take about a sixth each, and neither loads in parts.
+Left out of boto3's: its resources and transfers, and the data of all services but DynamoDB.
 """
 
 
@@ -219,6 +222,11 @@ LangGraph's SqliteStore is called in its own process, in batches, and knows none
 its own CPU, our engine's is not.
 
 {table(["", "ms", "own CPU, ms", "CPU to boto3 alone", "bar"], rows)}
+
+Our client takes some 0.8 of what boto3's does for these calls, since nothing is validated twice and answers
+are read as JSON. The rest is what the handler does with ten rows: decoding, plans, conditions, texts and the
+log. Of a call, botocore takes a little more than urllib3 and http.client below it; to spare either, the
+project would have to sign and send by itself.
 """
 
 
