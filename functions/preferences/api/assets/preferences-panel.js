@@ -8,7 +8,7 @@
  *     document.querySelector("preferences-panel").tokenProvider = async ({ renew }) => "eyJ…";
  *
  * Attributes, also as the properties `threadId` and `apiBase`: `thread-id`; `api-base` (the page's own origin
- * when left out).
+ * when left out). `thread-title` heads a copy of the list that is saved as Markdown.
  * Property: `tokenProvider`, an async function; asked with `renew: true` after its last token was refused. Also
  * as `token-provider`, which frameworks set that take a property by the name in their templates.
  * Methods: `refresh()`, for a host that knows that the agent has just answered; `focus()`, to the field for a
