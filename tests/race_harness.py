@@ -312,7 +312,7 @@ def _check_wishes(old: Thread, new: Thread) -> None:
     titles = {row.title for row in old.preferences}
     for row in new.preferences:
         if row.title not in titles:
-            turned_down = {*digests(old.declined)} & {*title_digests(old, row.title)}
+            turned_down = {*digests(old.declined)} & {*title_digests(old, folded(row.title))}
             assert not turned_down, f"revision {new.revision} brought back what was turned down"
 
 

@@ -56,9 +56,8 @@ class Wishes:
         """Whether the user locked a row of that title, turned the title down, or dismissed its addition."""
         if not self._locked_titles and not self._declined:
             return False
-        if folded(title) in self._locked_titles:
-            return True
-        return not self._declined.isdisjoint(title_digests(self._now, title))
+        same = folded(title)
+        return same in self._locked_titles or not self._declined.isdisjoint(title_digests(self._now, same))
 
     @cached_property
     def _locked_titles(self) -> frozenset[str]:
@@ -120,7 +119,7 @@ def declined_after(now: Thread, plan: Plan, rows: Collection[Preference]) -> str
         return now.declined
     present = {folded(title) for title in after}
     gone = {folded(title) for title in before - after} - present
-    over = {digest for title in after - before for digest in title_digests(now, title)}
+    over = {digest for title in after - before for digest in title_digests(now, folded(title))}
     over |= {_digest(now, "add", folded(row.title)) for row in unlocked}
     rows_over = {_row(now, row.id) for row in unlocked}
     joining = [*plan.dismissed, *(_digest(now, "title", title) for title in sorted(gone))]
@@ -133,9 +132,11 @@ def declined_after(now: Thread, plan: Plan, rows: Collection[Preference]) -> str
 
 
 def title_digests(thread: Thread, title: str) -> tuple[str, str]:
-    """What keeps an agent from recording a title: digests of its leaving, and of its dismissed addition."""
-    same = folded(title)
-    return _digest(thread, "title", same), _digest(thread, "add", same)
+    """What keeps an agent from recording a title: digests of its leaving, and of its dismissed addition.
+
+    `title` is folded already.
+    """
+    return _digest(thread, "title", title), _digest(thread, "add", title)
 
 
 def _place(suggestion: Suggestion) -> str:
