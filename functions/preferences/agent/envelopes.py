@@ -134,7 +134,7 @@ class _ClassicCall(ToolCall):
 
     def answer(self, result: Envelope, thread: Thread | None) -> Answer:
         prompt = _texts(self.event.get("promptSessionAttributes"))
-        if _code(result) == "not_found":
+        if error_code(result) == "not_found":
             prompt.pop("preferences", None)  # the block of a list that is gone
         if thread is not None:
             prompt["preferences"] = render.block(thread)
@@ -163,7 +163,7 @@ class FunctionCall(_ClassicCall):
 
     def response(self, result: Envelope) -> Answer:
         answer: Answer = {"responseBody": {"TEXT": {"body": _json(result)}}}
-        if _code(result) == "invalid_arguments":
+        if error_code(result) == "invalid_arguments":
             answer["responseState"] = "REPROMPT"  # the body goes to the model, which tries again
         # FAILURE would end the turn with an exception at whoever called the agent.
         return {"function": _text(self.event["function"]), "functionResponse": answer}
@@ -196,7 +196,7 @@ class OpenApiCall(_ClassicCall):
             yield from _named_values(media)
 
     def response(self, result: Envelope) -> Answer:
-        code = _code(result)
+        code = error_code(result)
         return {
             "apiPath": _text(self.event["apiPath"]),
             "httpMethod": _text(self.event.get("httpMethod")),
@@ -259,7 +259,7 @@ def _bad(message: str) -> InvalidInput:
 # -- out ------------------------------------------------------------------------------------------------
 
 
-def _code(result: Envelope) -> str | None:
+def error_code(result: Envelope) -> str | None:
     """The code of its error; None where all went well."""
     return None if result["ok"] else result["error"]["code"]
 

@@ -11,7 +11,7 @@ from aws_lambda_powertools import Logger
 
 from preferences import metrics
 from preferences.agent.arguments import decode
-from preferences.agent.envelopes import Answer, ToolCall, recognise
+from preferences.agent.envelopes import Answer, ToolCall, error_code, recognise
 from preferences.errors import describe_fault
 from preferences.model import is_thread_id, is_user_id
 from preferences.repository import open_repository
@@ -56,7 +56,7 @@ def handler(event: object, context: object) -> Answer:
             "internal_error",
             "the tool failed: call list_preferences to see what is stored before trying again",
         )
-    error = None if result["ok"] else result["error"]["code"]
+    error = error_code(result)
     outcomes = Counter(item["outcome"] for item in result.get("items", ()))
     milliseconds = round((time.perf_counter() - started) * 1000, 1)
     logger.info(
