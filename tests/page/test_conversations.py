@@ -35,6 +35,11 @@ class Naming:
         threads = self.panel.stack.request("GET", "/threads?limit=100", None, headers).json["threads"]
         return next(each["title"] for each in threads if each["thread_id"] == self.panel.thread)
 
+    def give(self, name: str) -> None:
+        self.begin.click()
+        self.field.fill(name)
+        self.page.keyboard.press("Enter")
+
 
 @pytest.fixture
 def naming(panel):
@@ -126,9 +131,7 @@ class TestNaming:
 
     def test_is_sent_once_however_often_one_presses(self, naming):
         held = Held(naming.page, NAME, "PATCH")
-        naming.begin.click()
-        naming.field.fill("Trip to Rome")
-        naming.page.keyboard.press("Enter")
+        naming.give("Trip to Rome")
         held.one()
         naming.page.keyboard.press("Enter")
         naming.save.click(force=True)
@@ -139,9 +142,7 @@ class TestNaming:
 
     def test_stays_with_its_conversation_if_another_is_opened_before_the_answer(self, naming):
         held = Held(naming.page, NAME, "PATCH")
-        naming.begin.click()
-        naming.field.fill("Trip to Rome")
-        naming.page.keyboard.press("Enter")
+        naming.give("Trip to Rome")
         held.one()
         naming.page.evaluate("location.hash = '#thread=elsewhere'")
         expect(naming.begin).to_be_visible()
@@ -154,9 +155,7 @@ class TestNaming:
     def test_of_two_tabs_the_last_one_wins(self, naming, open_panel):
         other = Naming(open_panel(of=naming.panel))
         for tab, name in ((naming, "Rome"), (other, "Oslo")):
-            tab.begin.click()
-            tab.field.fill(name)
-            tab.page.keyboard.press("Enter")
+            tab.give(name)
             expect(tab.again).to_be_visible()
         assert naming.stored == "Oslo"
         naming.page.reload()
@@ -173,9 +172,7 @@ class TestTheNameOfTheOpenConversation:
 
         bare = saved()
         assert bare.startswith("## Must have\n")
-        naming.begin.click()
-        naming.field.fill("*Rome* & <b>more</b>")
-        naming.page.keyboard.press("Enter")
+        naming.give("*Rome* & <b>more</b>")
         expect(naming.again).to_be_visible()
         assert saved() == "# \\*Rome\\* \\& \\<b\\>more\\</b\\>\n\n" + bare
         naming.page.get_by_role("button", name="New", exact=True).click()

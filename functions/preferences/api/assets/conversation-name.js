@@ -2,7 +2,7 @@
 import { h, icon, say, set } from "./dom.js";
 import { PreferencesClient, RequestError } from "./preferences-client.js";
 import { Drafts } from "./preferences-drafts.js";
-import { LONGEST_TITLE, SCARCE, lengthOf } from "./preferences-forms.js";
+import { LONGEST_TITLE, SCARCE, isComposing, lengthOf } from "./preferences-forms.js";
 import { t } from "./preferences-texts.js";
 
 export class ConversationName {
@@ -101,7 +101,7 @@ export class ConversationName {
 
   /** @param {KeyboardEvent} event */
   #key(event) {
-    const composing = event.isComposing || event.keyCode === 229; // Safari tells the end of a composition so
+    const composing = isComposing(event);
     if (event.key === "Escape" && !composing) {
       event.preventDefault();
       this.#giveUp();

@@ -19,6 +19,9 @@ let counters = 0; // names them: there is one form for each row that is edited
 /** The code points of a text as it is stored, as the service counts them. @param {string|null|undefined} text */
 export const lengthOf = (text) => [...(text ?? "").normalize("NFC")].length;
 
+/** Whether the key belongs to a composition. Safari tells the end of one by its code. @param {KeyboardEvent} event */
+export const isComposing = (event) => event.isComposing || event.keyCode === 229;
+
 /** A line for what went wrong, or is under way, with a button where there is a way on. */
 export class Message {
   constructor() {
@@ -98,7 +101,7 @@ export class DraftForm {
    * @param {(() => void)|undefined} oncancel
    */
   #key(event, oncancel) {
-    const composing = event.isComposing || event.keyCode === 229; // Safari tells the end of a composition so
+    const composing = isComposing(event);
     if (event.key === "Escape" && !composing && oncancel) {
       event.preventDefault(); // used up here: a dialog around the panel stays open
       event.stopPropagation();
