@@ -1,15 +1,18 @@
 """The panel in a browser, as its tests speak of it."""
 
 import json
+import shutil
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import count
 from types import SimpleNamespace
 from urllib.parse import urlsplit
 
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Locator, Page, Route, expect
+from playwright.sync_api import Browser, Locator, Page, Route, expect, sync_playwright
 
-from tests.stack import ROOT
+from tests.stack import ROOT, Site, start_stack, stop_stack
 
 expect.set_options(timeout=15_000)  # milliseconds; a busy machine takes more than the usual five
 
@@ -25,8 +28,6 @@ JOURNEY = [
     {"title": "Window seat", "kind": "soft"},
 ]
 
-_numbers = count(1)
-
 BAD_GATEWAY = {"status": 502, "content_type": "text/html", "body": "<html><h1>502 Bad Gateway</h1></html>"}
 
 FLAGS = [
@@ -41,6 +42,19 @@ FLAGS = [
 ]
 
 _numbers = count(1)
+
+
+@contextmanager
+def local_browser() -> Iterator[tuple[Browser, Site]]:
+    """Chromium and a local stack, for what is run by hand."""
+    process, stack = start_stack()
+    try:
+        with sync_playwright() as playwright:
+            browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
+            yield browser, stack
+            browser.close()
+    finally:
+        stop_stack(process)
 
 
 class Panel:

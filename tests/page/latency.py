@@ -3,13 +3,11 @@
 Each answer of the API comes 3 s late; the files of the page do not, which a browser mostly has.
 """
 
-import shutil
 import sys
 
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Page
 
-from tests.browser import FLAGS, JOURNEY, Panel, signed_in
-from tests.stack import start_stack, stop_stack
+from tests.browser import JOURNEY, Panel, local_browser, signed_in
 
 LATE = """{
   const ask = window.fetch;
@@ -37,15 +35,9 @@ WATCH = """{
 
 
 def main() -> None:
-    process, stack = start_stack()
-    try:
-        with sync_playwright() as playwright:
-            browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
-            for name, seconds in times(browser.new_page(base_url=stack.origin), stack).items():
-                sys.stdout.write(f"{name}: {seconds:.1f} s\n")
-            browser.close()
-    finally:
-        stop_stack(process)
+    with local_browser() as (browser, stack):
+        for name, seconds in times(browser.new_page(base_url=stack.origin), stack).items():
+            sys.stdout.write(f"{name}: {seconds:.1f} s\n")
 
 
 def times(page: Page, stack) -> dict[str, float]:

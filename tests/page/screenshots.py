@@ -1,11 +1,9 @@
 """The pictures of the panel in docs: `python -m tests.page.screenshots`. Needs Chromium."""
 
-import shutil
+from playwright.sync_api import Page, expect
 
-from playwright.sync_api import Page, expect, sync_playwright
-
-from tests.browser import FLAGS, Panel, signed_in
-from tests.stack import ROOT, start_stack, stop_stack
+from tests.browser import Panel, local_browser, signed_in
+from tests.stack import ROOT
 
 SIZES = {1280: 820, 375: 800}
 LIST = [
@@ -22,24 +20,16 @@ AGENTS = [
 
 
 def main() -> None:
-    process, stack = start_stack()
-    try:
-        with sync_playwright() as playwright:
-            browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
-            for scheme in ("light", "dark"):
-                for width, height in SIZES.items():
-                    page = browser.new_page(
-                        base_url=stack.origin,
-                        viewport={"width": width, "height": height},
-                        color_scheme=scheme,
-                    )
-                    name = f"panel-{scheme}" if width == 1280 else f"panel-{scheme}-{width}"
-                    picture(page, stack, f"{scheme}-{width}")
-                    page.screenshot(path=ROOT / f"docs/{name}.png", animations="disabled")
-                    page.close()
-            browser.close()
-    finally:
-        stop_stack(process)
+    with local_browser() as (browser, stack):
+        for scheme in ("light", "dark"):
+            for width, height in SIZES.items():
+                page = browser.new_page(
+                    base_url=stack.origin, viewport={"width": width, "height": height}, color_scheme=scheme
+                )
+                name = f"panel-{scheme}" if width == 1280 else f"panel-{scheme}-{width}"
+                picture(page, stack, f"{scheme}-{width}")
+                page.screenshot(path=ROOT / f"docs/{name}.png", animations="disabled")
+                page.close()
 
 
 def picture(page: Page, stack, thread: str) -> None:
