@@ -31,7 +31,7 @@ ENDPOINTS = ("AWS_ENDPOINT_URL_DYNAMODB", "AWS_ENDPOINT_URL")  # boto3's own var
 
 
 class CannotStart(Exception):
-    """Told to the person in one line."""
+    """Printed for the person, in one line."""
 
 
 class Server(uvicorn.Server):

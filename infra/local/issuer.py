@@ -191,7 +191,7 @@ class Issuer:
 
 
 def _authorize_problem(asked: dict[str, str]) -> str | None:
-    """What is wrong with a request to sign in. Told to the person, never sent to an address not trusted."""
+    """What is wrong with a request to sign in. Shown to the person, never sent to an address not trusted."""
     if asked.get("client_id") != CLIENT_ID:
         return f"client_id: must be {CLIENT_ID}"
     if not is_loopback_origin(asked.get("redirect_uri", "")):
