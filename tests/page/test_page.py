@@ -140,6 +140,21 @@ class TestASlowService:
         expect(page.locator(".tour li").first).to_have_attribute("data-done", "")
         expect(page.get_by_label("Conversation", exact=True)).to_have_value(panel.thread)
 
+    def test_a_list_that_is_there_stays_when_what_comes_after_it_fails(self, open_panel):
+        panel = open_panel()
+        page = panel.page
+        page.goto("about:blank")
+        conversations = Held(page, "**/threads?*", "GET")
+        page.goto(f"/#thread={panel.thread}")
+        conversations.one()
+        panel.composer.title.fill("Sea view")
+        page.context.set_offline(True)
+        conversations.routes[0].abort("internetdisconnected")
+        expect(page.locator("#notice").get_by_role("button", name="Try again")).to_be_visible()
+        panel.shows(*[row["title"] for row in JOURNEY])
+        expect(panel.composer.title).to_be_visible()
+        expect(panel.composer.title).to_have_value("Sea view")
+
 
 class TestSignIn:
     def test_a_token_of_yesterdays_leads_back_to_the_sign_in(self, new_page):

@@ -226,6 +226,6 @@ start().catch((error) => {
     show("welcome");
     return askToSignIn();
   }
-  show(settings && !accessToken() ? "welcome" : "none");
+  if (at("work").hidden) show(settings && !accessToken() ? "welcome" : "none"); // a list that is there stays
   tell(error instanceof TypeError ? UNREACHABLE : error.message, "Try again", () => location.reload());
 });
