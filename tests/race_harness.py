@@ -19,7 +19,7 @@ from preferences.errors import PreferencesError
 from preferences.model import Caller, Draft, Thread, folded, live
 from preferences.repository import PreferenceRepository
 from preferences.repository.items import read_thread
-from preferences.rules.suggestions import digests, title_digests
+from preferences.rules.suggestions import digests, dismissal, title_digests
 from preferences.tools import PreferenceTools
 
 ADA = Caller.user("ada")
@@ -104,6 +104,10 @@ class Participant:
     def _new_title(self) -> str:
         return f"{self.name} {next(self.titles)}"
 
+    def _new_text(self) -> dict[str, str]:
+        """A title of its own, or what every agent asks for: it comes again after it was dismissed."""
+        return self.random.choice([{"title": self._new_title()}, {"subtitle": "near the sea"}])
+
     # -- what they do
 
     def _agent(self) -> None:
@@ -119,7 +123,7 @@ class Participant:
             }
         elif verb == "update_preferences":
             arguments = {
-                "updates": [{"index": n, "title": self._new_title()} for n in chosen],
+                "updates": [{"index": n, **self._new_text()} for n in chosen],
                 "list_revision": revision,
             }
         else:
@@ -309,11 +313,17 @@ def _check_wishes(old: Thread, new: Thread) -> None:
     if new.last_change.actor == "user":
         assert {wish.id for wish in new.suggestions} <= {wish.id for wish in old.suggestions}
         return
+    declined = {*digests(old.declined)}
     titles = {row.title for row in old.preferences}
     for row in new.preferences:
         if row.title not in titles:
-            turned_down = {*digests(old.declined)} & {*title_digests(old, folded(row.title))}
+            turned_down = declined & {*title_digests(old, folded(row.title))}
             assert not turned_down, f"revision {new.revision} brought back what was turned down"
+    for row in old.preferences:
+        after = new.find(row.id)
+        if after is None or after.text != row.text:
+            done = dismissal(old, row.id, after.text if after else None)
+            assert done not in declined, f"revision {new.revision} did what was dismissed"
 
 
 def _check_real_time(log: Log) -> None:

@@ -322,32 +322,36 @@ _DONE = {
     "duplicate": "not changed, since the list has exactly this already:",
 }
 _LOCKED = "locked: ask the user to unlock first"
+_DECLINED = (
+    "the user has turned this down: do not try it again unless the user asks for it; "
+    "then only the user can make the change"
+)
 _SKIPPED = {
     ("out_of_range", None): "out of range",
     ("changed_by_user", None): "changed by the user since: look at its present text before trying again",
-    ("declined", None): (
-        "the user has turned this down: do not try it again unless the user asks for it; "
-        "then only the user can make the change"
-    ),
-    ("suggested", "left"): (
-        "the user removed a preference of this title, or locked one; "
-        "left as a suggestion that only the user can accept"
-    ),
+    ("declined", None): _DECLINED,
     ("locked", None): _LOCKED,
     ("locked", "outdated"): "locked, and changed by the user since: look at its present text",
     ("locked", "not_first"): f"{_LOCKED}; not left as a suggestion, since the first one for it stands",
     ("locked", "too_many"): f"{_LOCKED}; not left as a suggestion, since {MAX_SUGGESTIONS} wait already",
     ("locked", "left"): _LOCKED,
 }
-"""(outcome, what became of the wish) → why a row was skipped. What is left as a suggestion comes last."""
+"""(outcome, suggestion) → why a row was skipped. What is left as a suggestion comes last."""
 _LEFT = "; left as a suggestion that the user can accept: do not repeat it while it is locked"
-_NOT_WANTED = "the user removed it, or locked a row of that title"
-_NOT_RECORDED = {
-    ("declined", None): _SKIPPED["declined", None],
-    ("suggested", "left"): f"{_NOT_WANTED}; left as a suggestion that only the user can accept",
-    ("locked", "not_first"): f"{_NOT_WANTED}; not left as a suggestion, since the first of that title stands",
-    ("locked", "too_many"): f"{_NOT_WANTED}; not left as a suggestion, since {MAX_SUGGESTIONS} wait already",
-}
+
+
+def _refused_title(why: str) -> dict[tuple[str, str | None], str]:
+    """(outcome, suggestion) → why an agent may not give a row the title that it asked for."""
+    return {
+        ("declined", None): _DECLINED,
+        ("suggested", "left"): f"{why}; left as a suggestion that only the user can accept",
+        ("locked", "not_first"): f"{why}; not left as a suggestion, since the first one for it stands",
+        ("locked", "too_many"): f"{why}; not left as a suggestion, since {MAX_SUGGESTIONS} wait already",
+    }
+
+
+_NOT_RECORDED = _refused_title("the user removed it, or locked a row of that title")
+_NOT_RETITLED = _refused_title("the user removed a preference of this title, or locked one")
 
 
 def _result_of_additions(written: Written) -> ToolResult:
@@ -359,7 +363,8 @@ def _result_of_additions(written: Written) -> ToolResult:
     )
     if known := [report for report in written.reports if report.outcome == "duplicate"]:
         parts.append(f"recorded already: {_names(known, written.reports)}")
-    parts += [f"not recorded: {reason}" for reason in _with_reasons(written, _NOT_RECORDED)]
+    reasons = _with_reasons(written.reports, _NOT_RECORDED, written.reports)
+    parts += [f"not recorded: {reason}" for reason in reasons]
     details = _items(written) | _whole(written.thread)
     return ToolResult("; ".join(parts), written.thread, details, written.suggested)
 
@@ -379,17 +384,25 @@ def _result_by_position(written: Written, list_revision: int | None) -> ToolResu
             parts.append(f"{verb} {_names(done, written.reports)}")
     if not parts:
         parts = ["nothing changed" if outcomes - {"out_of_range"} else "no matching preferences found"]
-    if skipped := ", ".join(_with_reasons(written, _SKIPPED)):
-        left = any((report.outcome, report.suggestion) == ("locked", "left") for report in written.reports)
-        parts.append(f"skipped {skipped}{_LEFT if left else ''}")
+    titles, rows = (
+        [report for report in written.reports if report.refused_title is refused] for refused in (True, False)
+    )
+    if skipped := [
+        *_with_reasons(titles, _NOT_RETITLED, written.reports),
+        *_with_reasons(rows, _SKIPPED, written.reports),
+    ]:
+        left = any((report.outcome, report.suggestion) == ("locked", "left") for report in rows)
+        parts.append(f"skipped {', '.join(skipped)}{_LEFT if left else ''}")
     return ToolResult("; ".join(parts), written.thread, details, written.suggested)
 
 
-def _with_reasons(written: Written, reasons: Mapping[tuple[str, str | None], str]) -> Iterator[str]:
+def _with_reasons(
+    reports: Sequence[Report], reasons: Mapping[tuple[str, str | None], str], batch: Sequence[Report]
+) -> Iterator[str]:
     """The rows to which each reason applies, each with it: `#1 Budget under 900 (locked: …)`."""
     for key, reason in reasons.items():
-        if concerned := [report for report in written.reports if (report.outcome, report.suggestion) == key]:
-            yield f"{_names(concerned, written.reports)} ({reason})"
+        if concerned := [report for report in reports if (report.outcome, report.suggestion) == key]:
+            yield f"{_names(concerned, batch)} ({reason})"
 
 
 def _names(reports: Sequence[Report], batch: Sequence[Report]) -> str:
@@ -437,9 +450,7 @@ def _waiting(thread: Thread) -> Envelope:
     if not thread.live:
         return {}
     verbs = {"edit": "change", "remove": "remove"}
-    waiting = [
-        f"{verbs[wish.action]} #{thread.positions[wish.target]}" for wish in thread.live if wish.target
-    ]
+    waiting = [f"{verbs[one.action]} #{thread.positions[one.target]}" for one in thread.live if one.target]
     if additions := len(thread.live) - len(waiting):
         waiting.append(f"add {additions}")
     count = len(thread.live)

@@ -292,6 +292,8 @@ class Conversation(RuleBasedStateMachine):
                     outcome = self.model.leave(wish, places, "locked")
                 elif new.text in others:
                     outcome = "duplicate"
+                elif wish.digest in self.model.turned_down:
+                    outcome = "declined"
                 elif retitled and self.model.protects(new.title):
                     outcome = self.model.leave(wish, places, "suggested")
                 else:
@@ -317,6 +319,8 @@ class Conversation(RuleBasedStateMachine):
                 outcome = "locked" if row.locked else outcome
             elif row and row.locked:
                 outcome = self.model.leave(Wish(row.key, row.changed, None), places, "locked")
+            elif row and Wish(row.key, row.changed, None).digest in self.model.turned_down:
+                outcome = "declined"
             elif row:
                 outcome = "removed"
                 gone.add(row.key)

@@ -15,6 +15,7 @@ LIST = "GET /threads/{thread_id}/preferences"
 ACCEPT = "POST /threads/{thread_id}/suggestions/{id}/accept"
 DISMISS = "DELETE /threads/{thread_id}/suggestions/{id}"
 DISMISS_ALL = "DELETE /threads/{thread_id}/suggestions"
+UNLOCK = "DELETE /threads/{thread_id}/preferences/{id}/lock"
 
 
 @pytest.fixture
@@ -111,6 +112,53 @@ def test_a_dismissal_may_be_sent_again_and_is_a_commit_each_time(people, agent):
     assert again["items"][0]["outcome"] == "declined"
     assert "the user has turned this down" in again["result"]
     assert (again["revision"], people.ask(LIST).json["suggestions"]) == (answers[1].json["revision"], [])
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("update_preferences", {"updates": [{"index": 1, "subtitle": "1200"}]}),
+        ("remove_preferences", {"indices": [1]}),
+    ],
+)
+def test_what_is_dismissed_after_its_row_was_unlocked_is_not_done(people, agent, tool, arguments):
+    agent(tool, **arguments)
+    people.ask(UNLOCK, id="Budget")
+    dismissed = people.ask(DISMISS, id=wish(people)["id"]).json
+    again = agent(tool, **arguments)
+    assert again["result"].startswith("nothing changed; skipped #1 Budget (the user has turned this down")
+    assert (again["items"][0]["outcome"], again["revision"]) == ("declined", dismissed["revision"])
+    assert people.ask(LIST).json["preferences"] == dismissed["preferences"]
+
+
+def test_what_was_just_replaced_is_dismissed_without_a_trace_and_the_newer_one_is_shown(people, agent):
+    agent("update_preferences", updates=[{"index": 1, "subtitle": "1200"}])
+    replaced = wish(people)["id"]
+    agent("update_preferences", updates=[{"index": 1, "subtitle": "5000"}])
+    answer = people.ask(DISMISS, id=replaced)
+    assert answer.status == 200
+    assert [one["after"]["subtitle"] for one in answer.json["suggestions"]] == ["5000"]
+    again = agent("update_preferences", updates=[{"index": 1, "subtitle": "1200"}])
+    assert again["items"][0]["outcome"] == "locked"
+
+
+def test_an_invisible_character_brings_nothing_back(store, people, agent):
+    store.other.edit_preference(people.thread_id, "Quiet", {"title": "Café"}, ADA)
+    store.other.remove_preference(people.thread_id, "Quiet", ADA)
+    for spelling in ("Cafe\u034f\u0301", "Cafe\u200d\u0301", "Cafe\u00ad\u0301"):
+        assert agent("add_preferences", items=[{"title": spelling}])["items"][0]["outcome"] == "suggested"
+
+
+def test_a_refused_title_that_does_not_wait_is_not_called_locked(store, people):
+    locked = {f"r{n:02}": row(f"Row {n}", rank=n, locked=True) for n in range(MAX_SUGGESTIONS)}
+    tools = PreferenceTools(store.write({**locked, "q": row("Quiet", rank=99)}), store.other, user_id="ada")
+    tools.remove_preferences(indices=list(range(1, MAX_SUGGESTIONS + 1)))
+    answer = tools.update_preferences(updates=[{"index": MAX_SUGGESTIONS + 1, "title": "row 1"}])
+    assert answer["result"] == (
+        f"nothing changed; skipped #{MAX_SUGGESTIONS + 1} Quiet (the user removed a preference of this "
+        f"title, or locked one; not left as a suggestion, since {MAX_SUGGESTIONS} wait already)"
+    )
+    assert answer["items"][0]["outcome"] == "locked"
 
 
 def test_all_are_dismissed_at_once(people, agent):

@@ -1,6 +1,7 @@
 """What a wish comes to that the user's will stands against: the rules, without a table."""
 
 import json
+import unicodedata
 
 import pytest
 from hypothesis import given
@@ -35,6 +36,7 @@ from tests.support import a_row, a_thread, drafts
 AT = "2026-12-01T08:00:00.000Z"
 WHY = "A better hotel costs more."
 IDS = [f"wish-{n}" for n in range(MAX_BATCH)]
+INVISIBLE = "\u00ad\u034f\u061c\u180e\u200b\u200c\u200d\u2060\ufe0f\ufeff\U000e0100"
 
 
 def stamp(thread, actor="agent"):
@@ -301,6 +303,47 @@ class TestWhatTheUserTurnedDown:
         again = wish(thread)
         assert (said(again), again.changes_nothing) == ([("declined", None)], True)
 
+    @pytest.mark.parametrize(
+        "again",
+        [lambda thread: update(thread, {"index": 1, "title": "X"}), lambda thread: remove(thread, 1)],
+        ids=["edit", "removal"],
+    )
+    def test_is_not_done_where_the_lock_went_before_it_was_dismissed(self, again):
+        thread = after(LOCKED, again(LOCKED))
+        thread = dismiss(after(thread, plan_locks(thread, locked=False), "user"))
+        plan = again(thread)
+        assert (said(plan), plan.changes_nothing) == ([("declined", None)], True)
+        assert said(update(thread, {"index": 1, "subtitle": "all in all"})) == [("updated", None)]
+
+    @pytest.mark.parametrize(
+        "freed",
+        [
+            lambda thread: plan_edit(
+                thread, "b", {"title": "Budget", "locked": False}, stamp(thread, "user")
+            ),
+            lambda thread: plan_locks(thread, locked=False),
+            lambda thread: plan_removal(thread, "b"),
+        ],
+        ids=["renamed", "unlocked", "removed"],
+    )
+    def test_is_not_the_title_of_that_row_once_the_title_is_free(self, freed):
+        wish = {"index": 1, "title": "Budget under 900", "subtitle": "a night"}
+        thread = a_thread(
+            a_row("Quiet", id="q", rank=1), a_row("Budget under 900", id="b", locked=True, rank=2)
+        )
+        thread = dismiss(after(thread, update(thread, wish)))
+        thread = after(thread, freed(thread), "user")
+        plan = update(thread, wish)
+        assert (said(plan), plan.changes_nothing) == ([("declined", None)], True)
+
+    def test_may_be_done_by_the_user(self):
+        thread = after(LOCKED, remove(LOCKED, 1))
+        thread = dismiss(after(thread, plan_locks(thread, locked=False), "user"))
+        plan = plan_removals(
+            thread, thread, [1], IDS, stamp(thread, "user"), list_revision=None, respect_lock=False
+        )
+        assert said(plan) == [("removed", None)]
+
     def test_may_be_suggested_in_other_words(self):
         thread = dismiss(after(LOCKED, update(LOCKED, {"index": 1, "title": "X"})))
         assert said(update(thread, {"index": 1, "title": "Y"})) == [("locked", "left")]
@@ -346,10 +389,18 @@ class TestTheSameTitle:
             ("Café", "Cafe\u0301"),
             ("Ruhig!", "ruhig"),
             ("A\u200db", "ab"),
+            ("Cafe\u034f\u0301", "Café"),
+            ("ᄒ\u200bᅡ\u00adᆫ", "한"),
         ],
     )
     def test_is_one_to_the_reader(self, one, other):
         assert folded(one) == folded(other)
+
+    @given(st.text(min_size=1, max_size=20), st.sampled_from(INVISIBLE), st.data())
+    def test_is_one_with_an_invisible_character_anywhere(self, title, invisible, data):
+        apart = unicodedata.normalize("NFKD", title)
+        at = data.draw(st.integers(0, len(apart)))
+        assert folded(apart[:at] + invisible + apart[at:]) == folded(apart)
 
     @pytest.mark.parametrize(("one", "other"), [("C#", "C"), ("1.5", "15"), ("Café", "Cafe"), ("a-b", "ab")])
     def test_is_not_one_that_means_something_else(self, one, other):

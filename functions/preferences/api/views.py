@@ -35,7 +35,7 @@ class Text(TypedDict):
 
 
 class Suggestion(TypedDict):
-    """What the agent wished and was refused. It never changes: accepting it does what it shows."""
+    """What an agent was refused. It never changes: accepting it does what it shows."""
 
     id: str
     action: Literal["add", "edit", "remove"]
@@ -247,20 +247,20 @@ def listing(thread: Thread) -> Listing:
 
 
 def suggestions(thread: Thread) -> list[Suggestion]:
-    return [_suggestion(thread, wish) for wish in thread.live]
+    return [_suggestion(thread, one) for one in thread.live]
 
 
-def _suggestion(thread: Thread, wish: model.Suggestion) -> Suggestion:
-    row = thread.find(wish.target) if wish.target else None
+def _suggestion(thread: Thread, suggestion: model.Suggestion) -> Suggestion:
+    row = thread.find(suggestion.target) if suggestion.target else None
     return {
-        "id": wish.id,
-        "action": wish.action,
-        "preference_id": wish.target,
+        "id": suggestion.id,
+        "action": suggestion.action,
+        "preference_id": suggestion.target,
         "before": _text(row.text) if row else None,
-        "after": _text(wish.text) if wish.text else None,
-        "reasoning": wish.reasoning,
-        "agent": wish.agent,
-        "at": wish.at,
+        "after": _text(suggestion.text) if suggestion.text else None,
+        "reasoning": suggestion.reasoning,
+        "agent": suggestion.agent,
+        "at": suggestion.at,
     }
 
 

@@ -98,14 +98,14 @@ class Preference(Frozen):
 
 
 class Suggestion(Frozen):
-    """A wish of the agent's that waits for the user. It never changes: a newer wish gets an id of its own."""
+    """What an agent was refused, and the user may accept. It never changes: a newer one has another id."""
 
     id: str
     action: Literal["add", "edit", "remove"]
     target: str | None = None
     """The id of the row that is meant; None of an addition."""
     base: int = 0
-    """That row's `changed` when it was wished."""
+    """That row's `changed` when the agent was refused."""
     text: Text | None = None
     """As it would be; None of a removal."""
     reasoning: str | None = None
@@ -399,8 +399,11 @@ class Report(Frozen):
     position: int | None = None
     """The row's place in the list of the same answer; None where it is not there."""
     suggestion: Literal["left", "not_first", "too_many", "outdated"] | None = None
-    """Whether what was refused waits for the user; if not, why: the call's first wish for the row stands,
-    MAX_SUGGESTIONS wait already, or the user has changed the row since. None: nothing was to be suggested."""
+    """Whether what was refused waits as a suggestion; if not, why: one of the same call for the same row or
+    title stands, MAX_SUGGESTIONS wait already, or the user has changed the row since. None: there was nothing
+    to suggest."""
+    refused_title: bool = False
+    """The title that the agent gave was refused. The row itself is not locked."""
 
     def in_list(self, thread: Thread) -> "Report":
         """The same report, with the row as `thread` shows it."""

@@ -87,8 +87,12 @@ def is_visible(text: str) -> bool:
 
 def folded(title: str) -> str:
     """The form in which two titles are the same: without case, width, invisible characters, end marks."""
-    text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", title).casefold())
-    text = " ".join(_BLANK.sub("", text).split())
+    text = title
+    for _ in range(2):
+        # An invisible character between a letter and its accent keeps them apart: it goes before they are
+        # composed. Folding makes some characters come apart again, hence the second time.
+        text = _BLANK.sub("", unicodedata.normalize("NFKC", _BLANK.sub("", text))).casefold()
+    text = " ".join(unicodedata.normalize("NFKC", text).split())
     return text.rstrip(_END_MARKS) or text
 
 

@@ -153,7 +153,7 @@ def with_rows(head: Thread, item: Item | None) -> Thread:
     if item is None or "preferences" not in item:
         return head
     waiting = plain(item["suggestions"]) if "suggestions" in item else {}
-    suggestions = filter(None, (_suggestion(wish, fields) for wish, fields in waiting.items()))
+    suggestions = filter(None, (_suggestion(one, fields) for one, fields in waiting.items()))
     rows = [_row(preference_id, fields) for preference_id, fields in plain(item["preferences"]).items()]
     rows.sort(key=lambda row: (row.rank, row.id))
     oldest_first = sorted(suggestions, key=lambda suggestion: (suggestion.at, suggestion.id))

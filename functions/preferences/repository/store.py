@@ -453,19 +453,19 @@ def _put_what_waits(
     if not waiting and now.suggestions:
         write.remove("suggestions")
     elif waiting != now.suggestions:
-        write.put("suggestions", {wish.id: suggestion_fields(wish) for wish in waiting})
+        write.put("suggestions", {one.id: suggestion_fields(one) for one in waiting})
     if change.actor == "user" and (declined := rules.declined_after(now, plan, rows)) != now.declined:
         write.put("declined", declined)
 
 
 def _written(now: Thread, present: Thread, plan: rules.Plan, *, committed: bool = True) -> Written:
-    known = {wish.id for wish in now.suggestions}
+    known = {one.id for one in now.suggestions}
     return Written(
         present,
         tuple(report.in_list(present) for report in plan.reports),
         now.revision,
         committed,
-        sum(wish.id not in known for wish in plan.suggestions or ()),
+        sum(one.id not in known for one in plan.suggestions or ()),
     )
 
 

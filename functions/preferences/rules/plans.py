@@ -1,6 +1,6 @@
 """What a request does to a thread: one pure function for each request, from the thread as read to a Plan.
 
-No clock, no table, no chance. A plan is written on the condition that the thread still is at the revision
+No clock, no table, no randomness. A plan is written on the condition that the thread still is at the revision
 that the plan was made from. Where it is not, the request is planned again from the thread as it is by then.
 
 Requests by position take two readings of the thread. `first` is the list as it stood when the request came:
@@ -38,7 +38,7 @@ from preferences.model import (
     folded,
 )
 from preferences.rules.plan import Plan, Stamp
-from preferences.rules.suggestions import Left, Wishes, dismissal
+from preferences.rules.suggestions import NewSuggestions, SuggestionOutcome, dismissal
 
 IfMatch = int | Collection[int] | None
 """The revisions of a row that a write may meet. None: any."""
@@ -198,15 +198,16 @@ def plan_additions(now: Thread, drafts: Sequence[Draft], ids: Sequence[str], sta
     # the hundred ranks from a hundred times itself on.
     last = now.preferences[-1].rank if now.preferences else 0
     rank = max(last + 1, stamp.revision * MAX_PREFERENCES)
-    wishes = Wishes(now, stamp)
+    new_suggestions = NewSuggestions(now, stamp)
     puts: list[Preference] = []
     reports: list[Report] = []
     for draft, new_id in zip(drafts, ids, strict=True):
         if draft.text in known:
             reports.append(Report(outcome="duplicate", title=draft.title, id=known[draft.text]))
-        elif stamp.actor == "agent" and wishes.stand_against(draft.title):
-            left = wishes.leave(new_id, None, draft.text)
-            reports.append(_not_done(left, Report(outcome="suggested", title=draft.title)))
+        elif new_suggestions.refuses(draft.title):
+            left = new_suggestions.leave(new_id, None, draft.text)
+            report = Report(outcome="suggested", title=draft.title, refused_title=True)
+            reports.append(_not_done(left, report))
         else:
             puts.append(_new_row(draft, new_id, rank + len(puts), stamp))
             known[draft.text] = new_id
@@ -217,7 +218,7 @@ def plan_additions(now: Thread, drafts: Sequence[Draft], ids: Sequence[str], sta
         puts=tuple(puts),
         reports=tuple(reports),
         generation="begins" if begins else "goes on",
-        suggestions=wishes.suggestions,
+        suggestions=new_suggestions.suggestions,
     )
 
 
@@ -233,11 +234,12 @@ def plan_updates(
 ) -> Plan:
     """Each edit on the row that its position meant in `first`, or on what an edit before it made of it.
 
-    An edit that a lock stands against is left as a suggestion, under the given id, and so is a title that the
-    user turned down. Raises ListFull when the list would grow beyond its bound: then none is changed.
+    An agent's edit of a locked row is only a suggestion, under the given id, and so is one that gives a row a
+    title that the user locked or turned down. What the user dismissed is declined.
+    Raises ListFull when the list would grow beyond its bound: then none is changed.
     """
     rows = {row.id: row for row in now.preferences}
-    wishes = Wishes(now, stamp)
+    new_suggestions = NewSuggestions(now, stamp)
     puts: dict[str, Preference] = {}
     reports: list[Report] = []
     for edit, suggestion_id in zip(edits, ids, strict=False):
@@ -253,18 +255,21 @@ def plan_updates(
         elif changed_by_user:
             reports.append(_changed_by_user(edit.index, row, locked=locked))
         elif locked:
-            left = wishes.leave(suggestion_id, row, new.text)
+            left = new_suggestions.leave(suggestion_id, row, new.text)
             reports.append(_not_done(left, _report("locked", edit.index, row)))
         elif new.text != row.text and (twin := _twin(new, rows.values())):
             reports.append(_report("duplicate", edit.index, twin))
-        elif stamp.actor == "agent" and _retitles(row, new) and wishes.stand_against(new.title):
-            left = wishes.leave(suggestion_id, row, new.text)
-            reports.append(_not_done(left, _report("suggested", edit.index, row)))
+        elif new_suggestions.dismissed(row, new.text):
+            reports.append(_report("declined", edit.index, row))
+        elif _retitles(row, new) and new_suggestions.refuses(new.title):
+            left = new_suggestions.leave(suggestion_id, row, new.text)
+            report = _report("suggested", edit.index, row).model_copy(update={"refused_title": True})
+            reports.append(_not_done(left, report))
         else:
             rows[new.id] = puts[new.id] = new
             reports.append(_report("updated", edit.index, new))
     check_bounds(now, rows.values(), "none was changed: remove or shorten some first")
-    return Plan(puts=tuple(puts.values()), reports=tuple(reports), suggestions=wishes.suggestions)
+    return Plan(puts=tuple(puts.values()), reports=tuple(reports), suggestions=new_suggestions.suggestions)
 
 
 def plan_removals(
@@ -279,9 +284,10 @@ def plan_removals(
 ) -> Plan:
     """The rows that the positions meant in `first`; a position that is given twice counts once.
 
-    A removal that a lock stands against is left as a suggestion, under the given id.
+    An agent's removal of a locked row is only a suggestion, under the given id. What the user dismissed is
+    declined.
     """
-    wishes = Wishes(now, stamp)
+    new_suggestions = NewSuggestions(now, stamp)
     removes: list[str] = []
     reports: list[Report] = []
     for index, suggestion_id in zip(dict.fromkeys(indices), ids, strict=False):
@@ -293,12 +299,14 @@ def plan_removals(
         if target.changed_by_user:
             reports.append(_changed_by_user(index, row, locked=locked))
         elif locked:
-            left = wishes.leave(suggestion_id, row, None)
+            left = new_suggestions.leave(suggestion_id, row, None)
             reports.append(_not_done(left, _report("locked", index, row)))
+        elif new_suggestions.dismissed(row, None):
+            reports.append(_report("declined", index, row))
         else:
             removes.append(row.id)
             reports.append(_report("removed", index, row))
-    return Plan(removes=tuple(removes), reports=tuple(reports), suggestions=wishes.suggestions)
+    return Plan(removes=tuple(removes), reports=tuple(reports), suggestions=new_suggestions.suggestions)
 
 
 # -- suggestions: the user alone
@@ -309,10 +317,10 @@ def plan_acceptance(now: Thread, suggestion_id: str, new_id: str, stamp: Stamp) 
 
     Raises SuggestionNotFound where it is gone or outdated, Duplicate and ListFull.
     """
-    wish = next((wish for wish in now.live if wish.id == suggestion_id), None)
-    if wish is None:
+    accepted = next((one for one in now.live if one.id == suggestion_id), None)
+    if accepted is None:
         raise SuggestionNotFound(now)
-    match wish:
+    match accepted:
         case Suggestion(target=str(target), text=None):
             plan = plan_removal(now, target)
         case Suggestion(target=str(target), text=(title, subtitle, kind)):
@@ -320,15 +328,16 @@ def plan_acceptance(now: Thread, suggestion_id: str, new_id: str, stamp: Stamp) 
         case Suggestion(text=(title, subtitle, kind)):
             draft = Draft.model_construct(title=title, subtitle=subtitle, kind=kind)
             plan = plan_additions(now, [draft], [new_id], stamp)
-    waiting = tuple(other for other in now.live if other is not wish)
-    return replace(plan, suggestions=waiting, reasoning=wish.reasoning)
+    waiting = tuple(other for other in now.live if other is not accepted)
+    return replace(plan, suggestions=waiting, reasoning=accepted.reasoning)
 
 
 def plan_dismissal(now: Thread, suggestion_id: str | None) -> Plan:
     """A suggestion turned down, or all that wait. One that is gone is dismissed already."""
-    going = [wish for wish in now.live if suggestion_id in (None, wish.id)]
-    waiting = tuple(wish for wish in now.live if wish not in going)
-    return Plan(suggestions=waiting, dismissed=tuple(dismissal(now, wish) for wish in going))
+    going = [one for one in now.live if suggestion_id in (None, one.id)]
+    waiting = tuple(one for one in now.live if one not in going)
+    dismissed = tuple(dismissal(now, one.target, one.text) for one in going)
+    return Plan(suggestions=waiting, dismissed=dismissed)
 
 
 def _new_row(draft: Draft, preference_id: str, rank: int, stamp: Stamp) -> Preference:
@@ -387,14 +396,14 @@ def _retitles(row: Preference, new: Preference) -> bool:
 
 
 def _changed_by_user(index: int, row: Preference, *, locked: bool) -> Report:
-    """The wish was for another text, so nothing of it is left as a suggestion."""
+    """The agent meant another text than the present one, so it leaves no suggestion."""
     if locked:
         return _report("locked", index, row).model_copy(update={"suggestion": "outdated"})
     return _report("changed_by_user", index, row)
 
 
-def _not_done(left: Left | None, report: Report) -> Report:
-    """`report` of what the user's will stands against, with what became of the wish."""
+def _not_done(left: SuggestionOutcome | None, report: Report) -> Report:
+    """`report` of what was refused, with whether it waits as a suggestion."""
     if left is None:
         return report
     if left == "declined":

@@ -1,4 +1,4 @@
-"""What an agent wished and was refused waits for the user; what the user turned down is remembered.
+"""What an agent was refused waits as a suggestion; what the user turned down is remembered.
 
 A digest is 16 bytes of SHA-256 over the thread's id, a kind and a text, as 22 URL-safe characters. So a text
 does not stay after the user has removed it, though a short one can be guessed. There are digests of
@@ -33,11 +33,11 @@ LENGTH = 22
 """Characters of a digest."""
 _HALF = LENGTH // 2
 
-Left = Literal["left", "declined", "not_first", "too_many"]
+SuggestionOutcome = Literal["left", "declined", "not_first", "too_many"]
 
 
-class Wishes:
-    """What one call of an agent wishes against the user's will, on top of what waits already."""
+class NewSuggestions:
+    """The suggestions that one call of an agent leaves for the user, on top of those that wait already."""
 
     def __init__(self, now: Thread, stamp: Stamp) -> None:
         self._now = now
@@ -50,30 +50,41 @@ class Wishes:
     def suggestions(self) -> tuple[Suggestion, ...] | None:
         """All that wait after the call; None where the call leaves none that is new."""
         waiting = tuple(self._waiting.values())
-        return None if {wish.id for wish in waiting} == {wish.id for wish in self._now.live} else waiting
+        return None if {one.id for one in waiting} == {one.id for one in self._now.live} else waiting
 
-    def stand_against(self, title: str) -> bool:
-        """Whether the user locked a row of that title, turned the title down, or dismissed its addition."""
-        if not self._locked_titles and not self._declined:
+    def refuses(self, title: str) -> bool:
+        """Whether the user locked a row of that title, removed one, or dismissed its addition."""
+        if self._stamp.actor == "user" or not (self._locked_titles or self._declined):
             return False
         same = folded(title)
         return same in self._locked_titles or not self._declined.isdisjoint(title_digests(self._now, same))
+
+    def dismissed(self, row: Preference, text: Text | None) -> bool:
+        """Whether the user dismissed exactly this edit of the row, or its removal where there is no `text`.
+
+        It holds for an unlocked row too: the lock may have gone while the suggestion waited.
+        """
+        if self._stamp.actor == "user" or not self._declined:
+            return False
+        return dismissal(self._now, row.id, text) in self._declined
 
     @cached_property
     def _locked_titles(self) -> frozenset[str]:
         return frozenset(folded(row.title) for row in self._now.preferences if row.locked)
 
-    def leave(self, suggestion_id: str, row: Preference | None, text: Text | None) -> Left | None:
-        """Leaves an agent's wish for the user, and says whether it waits. Of a user there are none.
+    def leave(
+        self, suggestion_id: str, row: Preference | None, text: Text | None
+    ) -> SuggestionOutcome | None:
+        """Leaves a suggestion for the user, and says whether it waits. A user's call leaves none.
 
         Of `row` it is an edit, or a removal where there is no `text`; without a row, an addition.
 
-        A newer wish for the same row, or for an addition of the same title, takes the place of an older one
-        under its own id; within a call the first stands.
+        A newer suggestion for the same row, or for an addition of the same title, takes the place of an older
+        one under its own id; within a call the first stands.
         """
         if self._stamp.actor == "user":
             return None
-        wish = Suggestion(
+        suggestion = Suggestion(
             id=suggestion_id,
             action="add" if row is None else "edit" if text else "remove",
             target=row.id if row else None,
@@ -83,28 +94,30 @@ class Wishes:
             agent=self._stamp.who,
             at=self._stamp.at,
         )
-        if dismissal(self._now, wish) in self._declined:
+        if dismissal(self._now, suggestion.target, text) in self._declined:
             return "declined"
-        place = _place(wish)
+        place = _place(suggestion)
         known = self._waiting.get(place)
-        waits_already = known is not None and (known.action, known.text) == (wish.action, wish.text)
+        waits_already = known is not None and (known.action, known.text) == (suggestion.action, text)
         if not waits_already and place in self._places_of_this_call:
             return "not_first"
         if known is None and len(self._waiting) >= MAX_SUGGESTIONS:
             return "too_many"
         self._places_of_this_call.add(place)
         if not waits_already:
-            self._waiting[place] = wish
+            self._waiting[place] = suggestion
         return "left"
 
 
-def dismissal(thread: Thread, suggestion: Suggestion) -> str:
-    """The digest that keeps a suggestion from being left again once the user has dismissed it."""
-    title = folded(suggestion.text[0]) if suggestion.text else ""
-    if suggestion.target is None:
-        return _digest(thread, "add", title)
-    what = _digest(thread, suggestion.action, suggestion.target, *(suggestion.text or ()))
-    return _row(thread, suggestion.target) + what[:_HALF]
+def dismissal(thread: Thread, target: str | None, text: Text | None) -> str:
+    """The digest that keeps an agent from what the user has dismissed: an addition, an edit or a removal.
+
+    Of the row `target` it is an edit, or a removal where there is no `text`; without a row, an addition.
+    """
+    if target is None:
+        return _digest(thread, "add", folded(text[0]) if text else "")
+    what = _digest(thread, "edit", target, *text) if text else _digest(thread, "remove", target)
+    return _row(thread, target) + what[:_HALF]
 
 
 def declined_after(now: Thread, plan: Plan, rows: Collection[Preference]) -> str:
