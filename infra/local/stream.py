@@ -7,7 +7,6 @@ import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any
 
 import boto3
@@ -15,6 +14,7 @@ from botocore.config import Config
 
 from infra.template import Function, Template
 from preferences.testing.context import LambdaContext
+from preferences.testing.engine import as_event
 
 Record = Mapping[str, Any]
 Handler = Callable[[Any, Any], Any]
@@ -93,17 +93,11 @@ class Stream:
             if iterator:
                 answer = self._client.get_records(ShardIterator=iterator, Limit=limit)
                 self._iterators[shard_id] = answer.get("NextShardIterator")
-                yield [self._as_event(record) for record in answer["Records"]]
+                yield [as_event({**record, "eventSourceARN": self._arn}) for record in answer["Records"]]
 
     def rewind(self) -> None:
         """To the oldest that is kept: the history takes what it has already as well."""
         self._iterators.clear()
-
-    def _as_event(self, record: Any) -> Record:
-        """The record as Lambda hands it over."""
-        text = json.dumps({**record, "eventSourceARN": self._arn}, default=datetime.timestamp)
-        event: Record = json.loads(text)
-        return event
 
 
 def open_stream(table_name: str, endpoint: str | None = None) -> Stream | None:

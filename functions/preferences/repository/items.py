@@ -68,8 +68,13 @@ def plain_map(attributes: Item) -> dict[str, Any]:
     }
 
 
+def _number(text: str) -> int | float:
+    """Whole numbers are all that this version stores; of others it keeps nothing, so a float will do."""
+    return int(text) if text.isdecimal() else float(text)
+
+
 _READERS: Mapping[str, Callable[[Any], Any]] = {
-    "N": int,
+    "N": _number,
     "NULL": lambda _: None,
     "M": plain_map,
     "L": lambda elements: [plain(element) for element in elements],

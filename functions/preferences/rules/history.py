@@ -130,7 +130,9 @@ def _conflict(row: Preference | None, change: RowChange) -> str | None:
         return "is in the list again" if row else None
     if row is None:
         return "was removed since"
-    differing = [name for name, value in change.after.items() if getattr(row, name) != value]
+    if change.before is not None and (unknown := sorted({*change.before, *change.after}.difference(SHOWN))):
+        return f"was given another {', '.join(unknown)}, which this version can't put back"
+    differing = [name for name in SHOWN if name in change.after and getattr(row, name) != change.after[name]]
     if change.before is None and "rank" in differing:
         differing.remove("rank")  # wherever it was moved to, it can be taken out
     return ", ".join(_difference(row, name) for name in differing) or None

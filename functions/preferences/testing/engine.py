@@ -1,9 +1,12 @@
-"""The table, on an engine in memory that needs no cloud account."""
+"""The table, on an engine in memory that needs no cloud account, and its stream's records."""
 
+import base64
+import json
 import os
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from datetime import datetime
 from typing import Any
 
 TABLE: Mapping[str, Any] = {
@@ -68,3 +71,17 @@ def embedded_engine() -> Iterator[None]:
             yield
         finally:
             botocore_stubber.process_request = answer  # type: ignore[method-assign]
+
+
+def as_event(record: Mapping[str, Any]) -> dict[str, Any]:
+    """A record that boto3 read from the stream, in the form of JSON in which Lambda hands it over."""
+    event: dict[str, Any] = json.loads(json.dumps(record, default=_as_json))
+    return event
+
+
+def _as_json(value: object) -> object:
+    if isinstance(value, datetime):
+        return value.timestamp()
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    raise TypeError(f"no record of a stream holds a {type(value).__name__}")

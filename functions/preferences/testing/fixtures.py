@@ -7,11 +7,9 @@ locked_preference    the first of these rows, which she has locked, with its `po
 preferences_agent    an agent on that thread, for her; `through("function")` calls in another envelope
 """
 
-import json
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 import pytest
@@ -19,7 +17,7 @@ import pytest
 from preferences import history
 from preferences.testing.callers import Agent, User
 from preferences.testing.context import LambdaContext
-from preferences.testing.engine import PRETENDED, TABLE, embedded_engine
+from preferences.testing.engine import PRETENDED, TABLE, as_event, embedded_engine
 
 ROWS = (
     {"title": "Budget under 900 euros", "kind": "hard"},
@@ -60,7 +58,7 @@ class Table:
             )["ShardIterator"]
         answer = client.get_records(ShardIterator=self._iterator)
         self._iterator = answer["NextShardIterator"]
-        records = json.loads(json.dumps(answer["Records"], default=datetime.timestamp))
+        records = [as_event(record) for record in answer["Records"]]
         context: Any = LambdaContext()
         if records and history.handler({"Records": records}, context)["batchItemFailures"]:
             raise RuntimeError("the history handler did not take the table's changes")

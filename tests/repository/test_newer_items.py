@@ -1,0 +1,101 @@
+"""Items that a later version wrote: this version, rolled back to, reads past what it does not know.
+
+The attributes are made up, of each type that DynamoDB has; so are a kind of row and a kind of suggestion.
+"""
+
+import pytest
+
+from preferences.tools import PreferenceTools
+from tests.feed import People
+
+LIST = "GET /threads/{thread_id}/preferences"
+NEWER = [
+    {"S": "text"},
+    {"N": "0.5"},
+    {"N": "-1E+3"},
+    {"BOOL": True},
+    {"NULL": True},
+    {"B": b"\xff"},
+    {"SS": ["a"]},
+    {"NS": ["1", "0.5"]},
+    {"BS": [b"\xff"]},
+    {"L": [{"N": "0.5"}, {"SS": ["a"]}]},
+    {"M": {"deep": {"M": {"weight": {"N": "0.5"}}}}},
+]
+INSIDE = ["preferences.#id", "last_change", "suggestions.#wish", "recent"]
+
+
+@pytest.fixture
+def people(store, feed, monkeypatch):
+    """A thread with Quiet, locked, an edit of it that waits, and history."""
+    monkeypatch.setattr("preferences.repository.store.dynamodb_client", lambda: store.client)
+    monkeypatch.setattr("preferences.repository.store.table_name", lambda: store.table_name)
+    people = People(store.thread("Quiet", "Sea view", locked=("Quiet",)))
+    agent(store, people).update_preferences(updates=[{"index": 1, "subtitle": "No bars"}])
+    feed.catch_up(people.thread_id)
+    return people
+
+
+def agent(store, people):
+    return PreferenceTools(people.thread_id, store.other, user_id="ada")
+
+
+def write(store, people, path, value, sk="PREFERENCES", **names):
+    """Sets an attribute, as code of another version would."""
+    aliases = {"ExpressionAttributeNames": names} if names else {}
+    store.client.update_item(
+        TableName=store.table_name,
+        Key={**store.key(people.thread_id), "sk": {"S": sk}},
+        UpdateExpression=f"SET {path} = :value",
+        ExpressionAttributeValues={":value": value},
+        **aliases,
+    )
+
+
+def names_in(path, shown):
+    names = {"#id": "Quiet", "#wish": shown["suggestions"][0]["id"]}
+    return {alias: name for alias, name in names.items() if alias in path}
+
+
+@pytest.mark.parametrize("inside", ["", *INSIDE])
+@pytest.mark.parametrize("value", NEWER, ids=lambda value: "".join(value))
+def test_an_attribute_that_is_not_known_is_passed_over(store, feed, people, inside, value):
+    shown = people.ask(LIST).json
+    path = f"{inside}.newer" if inside else "newer"
+    write(store, people, path, value, **names_in(path, shown))
+    assert people.ask(LIST).json == shown
+    assert agent(store, people).list_preferences()["result"].startswith("#1 [soft] Quiet (locked)")
+    assert people.ask("GET /threads").status == 200
+    answer = agent(store, people).update_preferences(updates=[{"index": 2, "kind": "hard"}])
+    assert answer["items"][0]["outcome"] == "updated"
+    feed.catch_up(people.thread_id)
+    assert people.history().json["entries"][0]["summary"] == "The agent made Sea view hard"
+    assert people.undo(answer["revision"]).status == 200
+
+
+@pytest.mark.parametrize("value", NEWER, ids=lambda value: "".join(value))
+@pytest.mark.parametrize("side", ["before", "after"])
+def test_a_change_of_what_is_not_known_is_shown_and_not_undone(store, feed, people, side, value):
+    revision = agent(store, people).update_preferences(updates=[{"index": 2, "kind": "hard"}])["revision"]
+    feed.catch_up(people.thread_id)
+    sk = f"CHANGE#{revision:010}"
+    write(store, people, "#rows[0].#side.newer", value, sk, **{"#rows": "rows", "#side": side})
+    assert people.history().json["entries"][0]["changes"][0]["after"] == {"kind": "hard"}
+    undone = people.undo(revision)
+    assert (undone.status, undone.json["code"]) == (409, "undo_conflict")
+    assert undone.json["conflicts"][0]["reason"] == (
+        "was given another newer, which this version can't put back"
+    )
+
+
+def test_a_kind_that_is_not_known_counts_as_hard(store, people):
+    write(store, people, "preferences.#id.kind", {"S": "newer"}, **{"#id": "Sea view"})
+    assert people.ask(LIST).json["preferences"][1]["kind"] == "hard"
+
+
+def test_a_suggestion_of_a_kind_that_is_not_known_is_not_shown_and_the_others_are(store, people):
+    wish = people.ask(LIST).json["suggestions"][0]["id"]
+    stored = store.client.get_item(TableName=store.table_name, Key=store.key(people.thread_id))["Item"]
+    newer = {"M": {**stored["suggestions"]["M"][wish]["M"], "action": {"S": "merge"}}}
+    write(store, people, "suggestions.newer", newer)
+    assert [one["id"] for one in people.ask(LIST).json["suggestions"]] == [wish]
