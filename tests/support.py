@@ -63,7 +63,7 @@ WRITES = {
         thread, "A", {"title": "New", "locked": True}, ADA
     ),
     "edit with If-Match": lambda repo, thread: repo.edit_preference(
-        thread, "A", {"title": "New"}, ADA, if_match=1
+        thread, "A", {"title": "New"}, ADA, if_match={1}
     ),
     "lock": lambda repo, thread: repo.set_lock(thread, "A", ADA, locked=True),
     "unlock": lambda repo, thread: repo.set_lock(thread, "B", ADA, locked=False),

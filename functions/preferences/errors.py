@@ -81,7 +81,7 @@ class PreferenceNotFound(NotFound):
 
 
 class SuggestionNotFound(NotFound):
-    """Carries the thread as it stands, from which a client that lost its answer sees how it went."""
+    """Carries the thread as it stands: a client that lost an answer sees there whether it was accepted."""
 
     message = "this suggestion waits no longer: look at the present list"
 
@@ -156,7 +156,10 @@ class Busy(Unavailable):
 
 
 class OutcomeUnknown(Unavailable):
-    """Carries the present thread. None: the store could not be asked, and the write may still be applied."""
+    """Carries the present thread, to which the write can't be applied any more.
+
+    None: the thread could not be read, or is the caller's no longer, and the write may still be applied.
+    """
 
     code = "outcome_unknown"
     message = "it is unknown whether the change was stored: look at the present list before trying again"

@@ -46,7 +46,7 @@ REASONING = Field(
     examples=["Recording the budget that the user just named."],
 )
 IDENTITY = frozenset({"thread_id", "user_id"})
-"""Known from the session or the caller's headers. As an argument a model could name a stranger's."""
+"""They come from the session or from headers. As arguments, a model could name another user's."""
 
 
 def _revision(value: object) -> object:
@@ -252,7 +252,7 @@ class PreferenceTools:
     )
     def update_preferences(self, args: Updates, caller: Caller) -> ToolResult:
         written = self.repository.update_preferences(
-            self.thread_id, args.updates, caller, list_revision=args.list_revision, respect_lock=True
+            self.thread_id, args.updates, caller, list_revision=args.list_revision
         )
         return _result_by_position(written, args.list_revision)
 
@@ -268,7 +268,7 @@ class PreferenceTools:
     )
     def remove_preferences(self, args: Removals, caller: Caller) -> ToolResult:
         written = self.repository.remove_preferences(
-            self.thread_id, args.indices, caller, list_revision=args.list_revision, respect_lock=True
+            self.thread_id, args.indices, caller, list_revision=args.list_revision
         )
         return _result_by_position(written, args.list_revision)
 

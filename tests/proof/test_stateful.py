@@ -410,7 +410,7 @@ class Conversation(RuleBasedStateMachine):
     )
     def the_user_edits(self, which, fields, match):
         preference_id, row = self.pick(which)
-        if_match = None if match == "none" or row is None else row.changed - (match == "wrong")
+        if_match = None if match == "none" or row is None else {row.changed - (match == "wrong")}
 
         def act():
             return self.repo.edit_preference(self.thread_id, preference_id, fields, ADA, if_match=if_match)

@@ -1192,7 +1192,7 @@ class TestOnEitherEngine:
         edit = lambda: store.other.edit_preference(thread_id, "A", {"title": "Y"}, ADA)  # noqa: E731
         proxy.fail("UpdateItem", first(edit, passes))
         with pytest.raises(PreconditionFailed) as refusal:
-            repo.edit_preference(thread_id, "A", {"title": "X"}, ADA, if_match=5)
+            repo.edit_preference(thread_id, "A", {"title": "X"}, ADA, if_match={5})
         assert (refusal.value.current.title, refusal.value.current.changed) == ("Y", 8)
         assert proxy.seen == {"GetItem": 1, "UpdateItem": 1}
 
@@ -1314,7 +1314,7 @@ class TestWhatAnEarlierVersionGotWrong:
     def test_an_edit_that_is_sent_twice_around_another_commit_is_told_as_done(self, store, proxy, repo):
         thread_id = store.thread("A", "B")
         proxy.fail("UpdateItem", followed_by(lambda: user_writes(store, thread_id), passes))
-        written = repo.edit_preference(thread_id, "A", {"title": "X"}, ADA, if_match=1)
+        written = repo.edit_preference(thread_id, "A", {"title": "X"}, ADA, if_match={1})
         assert written.thread.find("A").title == "X"
         assert store.rows(thread_id)["A"]["title"] == "X"
 

@@ -18,7 +18,7 @@ from preferences.errors import (
 )
 from preferences.model import MAX_PREFERENCES, Caller, Draft, IndexedEdit
 from preferences.repository import PreferenceRepository, open_repository
-from preferences.repository.table import MAX_TITLES
+from preferences.repository.table import MAX_KEYS
 from tests.support import ADA, AGENT, EVE, PARTIES, TRUSTED, WRITES, drafts, edits, row
 
 BOTH = pytest.mark.parametrize("caller", PARTIES.values(), ids=PARTIES.keys())
@@ -443,7 +443,7 @@ NOTHING = {
         thread, "L", {"title": "L", "subtitle": None, "kind": "soft", "locked": True}, ADA
     ),
     "the same with If-Match": lambda repo, thread: repo.edit_preference(
-        thread, "A", {"title": "A"}, ADA, if_match=1
+        thread, "A", {"title": "A"}, ADA, if_match={1}
     ),
     "a lock on the locked": lambda repo, thread: repo.set_lock(thread, "L", ADA, locked=True),
     "an unlock of the unlocked": lambda repo, thread: repo.set_lock(thread, "A", ADA, locked=False),
@@ -511,7 +511,7 @@ def test_a_user_edits_and_removes_a_locked_row(store, repo):
     ],
     ids=["edit", "lock", "remove"],
 )
-@pytest.mark.parametrize("if_match", [None, 1])
+@pytest.mark.parametrize("if_match", [None, {1}])
 def test_a_row_that_is_not_there_is_not_found(store, repo, act, if_match):
     thread_id = store.thread("A")
     before = store.item(thread_id)
@@ -520,7 +520,7 @@ def test_a_row_that_is_not_there_is_not_found(store, repo, act, if_match):
     assert store.item(thread_id) == before
 
 
-@pytest.mark.parametrize("if_match", [-1, 0, 1, 3])
+@pytest.mark.parametrize("if_match", [{-1}, {0}, {1}, {1, 3}, set()])
 @pytest.mark.parametrize(
     "act",
     [
@@ -547,7 +547,7 @@ def test_a_write_that_saw_an_older_row_is_refused_with_the_present_one(store, re
 def test_a_precondition_that_fails_costs_one_call(store, repo):
     thread_id = store.write({"A": row("A", changed=2)})
     with pytest.raises(PreconditionFailed):
-        repo.edit_preference(thread_id, "A", {"title": "New"}, ADA, if_match=1)
+        repo.edit_preference(thread_id, "A", {"title": "New"}, ADA, if_match={1})
     assert store.calls == {"GetItem": 1}
 
 
@@ -558,15 +558,15 @@ def test_what_changes_other_rows_or_the_lock_or_the_order_does_not_block_an_edit
     repo.set_lock(thread_id, "A", ADA, locked=True)
     repo.reorder(thread_id, ["B"], ADA)
     repo.add_preferences_bulk(thread_id, drafts("D"), AGENT)
-    written = repo.edit_preference(thread_id, "A", {"title": "Mine"}, ADA, if_match=1)
+    written = repo.edit_preference(thread_id, "A", {"title": "Mine"}, ADA, if_match={1})
     assert written.thread.find("A").title == "Mine"
 
 
 def test_the_same_precondition_does_not_hold_twice(store, repo):
     thread_id = store.thread("A")
-    repo.edit_preference(thread_id, "A", {"title": "First"}, ADA, if_match=1)
+    repo.edit_preference(thread_id, "A", {"title": "First"}, ADA, if_match={1})
     with pytest.raises(PreconditionFailed) as refusal:
-        repo.edit_preference(thread_id, "A", {"title": "Second"}, ADA, if_match=1)
+        repo.edit_preference(thread_id, "A", {"title": "Second"}, ADA, if_match={1})
     assert (refusal.value.current.title, refusal.value.current.changed) == ("First", 8)
 
 
@@ -915,7 +915,7 @@ def test_the_list_of_threads_has_the_title_of_each_in_two_calls(store):
 
 def test_titles_are_read_in_batches_that_an_engine_can_answer_in_time(store):
     mia = Caller.user("mia")
-    named = {store.write({}, owner="mia", title=f"Trip {n}"): f"Trip {n}" for n in range(2 * MAX_TITLES + 1)}
+    named = {store.write({}, owner="mia", title=f"Trip {n}"): f"Trip {n}" for n in range(2 * MAX_KEYS + 1)}
     repo = store.repository()
     assert repo.list_threads(mia, limit=100) == (named, None)
     assert store.calls == {"Query": 1, "BatchGetItem": 3}

@@ -227,7 +227,7 @@ class TestRequestsThatNobodyValidates:
         repo.remove_preferences("demo", [2], ADA)
         row, *others = repo.list_preferences("demo", ADA).preferences
         repo.edit_preference(
-            "demo", row.id, {"title": "Else", "subtitle": None, "locked": True}, ADA, if_match=3
+            "demo", row.id, {"title": "Else", "subtitle": None, "locked": True}, ADA, if_match={3}
         )
         repo.set_lock("demo", row.id, ADA, locked=False)
         repo.set_all_locks("demo", ADA, locked=True)

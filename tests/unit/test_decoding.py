@@ -271,8 +271,8 @@ class TestATextThatLooksLikeAField:
         # What no decoder can know: the text may have been `One, kind=hard`.
         assert items("[{title=One, kind=hard}]") == [{"title": "One", "kind": "hard"}]
 
-    def test_is_a_field_only_of_its_own_tool(self):
-        assert items("[{title=One, index=2, kind=hard}]") == [{"title": "One, index=2", "kind": "hard"}]
+    def test_is_refused_where_it_is_a_field_of_another_tool(self):
+        assert "looks like a field that is not known" in refusal(items, "[{title=One, index=2, kind=hard}]")
 
 
 class TestAnArrayOfNumbers:

@@ -19,7 +19,6 @@ from preferences.rules import (
     Stamp,
     authorize,
     authorize_registration,
-    edited,
     entry_of,
     plan_additions,
     plan_deletion,
@@ -33,6 +32,7 @@ from preferences.rules import (
     plan_updates,
     renumbers,
 )
+from preferences.rules.plans import edited
 from tests.support import ADA, AGENT, EVE, TRUSTED, a_row, a_thread, drafts
 
 AT = "2026-12-01T08:00:00.000Z"
@@ -435,9 +435,9 @@ class TestAUsersEdit:
 
     def test_of_another_revision_than_the_one_named_is_refused_with_the_row_as_it_stands(self):
         thread = a_thread(a_row("A", changed=5))
-        assert plan_edit(thread, "A", {"title": "B"}, BY_USER, if_match=5).puts
+        assert plan_edit(thread, "A", {"title": "B"}, BY_USER, if_match={5}).puts
         with pytest.raises(PreconditionFailed) as refusal:
-            plan_edit(thread, "A", {"title": "B"}, BY_USER, if_match=4)
+            plan_edit(thread, "A", {"title": "B"}, BY_USER, if_match={4})
         assert refusal.value.current == thread.find("A")
 
     def test_to_the_text_of_another_row_is_refused_and_names_it(self):
@@ -460,9 +460,9 @@ class TestAUsersRemoval:
 
     def test_of_another_revision_than_the_one_named_is_refused(self):
         thread = a_thread(a_row("A", changed=5))
-        assert plan_removal(thread, "A", if_match=5).removes
+        assert plan_removal(thread, "A", if_match={5}).removes
         with pytest.raises(PreconditionFailed):
-            plan_removal(thread, "A", if_match=4)
+            plan_removal(thread, "A", if_match={4})
 
 
 class TestAllLocks:

@@ -181,6 +181,8 @@ class _Separators:
     start: re.Pattern[str]
     between_objects: re.Pattern[str]
     field: re.Pattern[str]
+    unknown_field: re.Pattern[str]
+    """Models add fields of their own, an id or a reason: a text that goes on so has more than one reading."""
 
 
 @cache
@@ -190,6 +192,7 @@ def _separators(element: type[BaseModel]) -> _Separators:
         start=re.compile(rf"\{{(?:{names})="),
         between_objects=re.compile(rf"\}}, \{{(?=(?:{names})=)"),
         field=re.compile(rf"(?:\A|, )({names})="),
+        unknown_field=re.compile(rf", (?!(?:{names})=)[A-Za-z_][A-Za-z0-9_]*="),
     )
 
 
@@ -218,7 +221,7 @@ def _only_reading(text: str, element: type[BaseModel]) -> Mapping[str, str | Non
     places[found[0][1]] = found[:1]  # the object starts with this one, so it's the later ones that are text
     if prod(map(len, places.values())) > _MAX_READINGS:
         raise _Unreadable(_AMBIGUOUS)
-    readings = [_fields(text, chosen) for chosen in product(*places.values())]
+    readings = [_fields(text, chosen, element) for chosen in product(*places.values())]
     if len(found) > len(places):
         readings = [reading for reading in readings if _is_valid(reading, element)]
     if len(readings) != 1:
@@ -226,16 +229,12 @@ def _only_reading(text: str, element: type[BaseModel]) -> Mapping[str, str | Non
     return readings[0]
 
 
-_UNKNOWN_FIELD = re.compile(r", (?!(?:title|subtitle|kind|index)=)[A-Za-z_][A-Za-z0-9_]*=")
-"""Models add fields of their own, an id or a reason: a text that goes on so has more than one reading."""
-
-
-def _fields(text: str, chosen: Sequence[re.Match[str]]) -> Mapping[str, str | None]:
+def _fields(text: str, chosen: Sequence[re.Match[str]], element: type[BaseModel]) -> Mapping[str, str | None]:
     """The values that stand between the `chosen` names; the word null is null."""
     chosen = sorted(chosen, key=re.Match.start)
     ends = [*(match.start() for match in chosen[1:]), len(text)]
     values = {match[1]: text[match.end() : end] for match, end in zip(chosen, ends, strict=True)}
-    if any(_UNKNOWN_FIELD.search(value) for value in values.values()):
+    if any(map(_separators(element).unknown_field.search, values.values())):
         raise _Unreadable("a text is followed by what looks like a field that is not known here")
     return {name: None if value == "null" else value for name, value in values.items()}
 

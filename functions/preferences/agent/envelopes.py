@@ -4,8 +4,8 @@
     OpenApiCall    a classic Bedrock agent, action group with an OpenAPI schema
     GatewayCall    AgentCore Gateway, Lambda target
 
-Nothing of an event is trusted to have its documented type. What is read of it is read by a method, which
-raises InvalidInput only; an answer can always be made.
+No part of an event is trusted to have its documented type. The methods that read it raise InvalidInput only,
+and an answer can be made of any.
 """
 
 import json
@@ -99,7 +99,7 @@ class GatewayCall(ToolCall):
         found: dict[str, object] = {}
         for header, value in _mapping(self.custom.get("bedrockAgentCorePropagatedHeaders")).items():
             if name := names.get(header.lower() if isinstance(header, str) else ""):
-                # In two spellings with two values it names nobody.
+                # Two spellings of one header with different values: None, which is refused.
                 found[name] = value if found.get(name, value) == value else None
         return found
 
@@ -209,7 +209,7 @@ class OpenApiCall(_ClassicCall):
 
 
 def _mapping(value: object, *, otherwise: str | None = None) -> Mapping[Any, Any]:
-    """`value` where it is a mapping, and an empty one where it is not; `otherwise` refuses what is there."""
+    """`value` if it is a mapping, else an empty one. With `otherwise`, a refusal of anything but None."""
     if isinstance(value, Mapping):
         return value
     if value is not None and otherwise:

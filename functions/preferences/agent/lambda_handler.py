@@ -102,13 +102,13 @@ def _run(
 
 
 def _may_go_without_user(identity: Mapping[str, object]) -> bool:
-    """Only where none is named at all: a null in its place is a mistake of the application."""
+    """Only where `user_id` is not there at all: a null is a mistake of the application."""
     return "user_id" not in identity and not user_id_required()
 
 
 @cache
 def user_id_required() -> bool:
-    """Whether a call must say for which user it is made. What the variable holds is no, or else it is yes."""
+    """Whether a call must name its user: True unless REQUIRE_USER_ID is unset, empty or `false`."""
     return os.environ.get("REQUIRE_USER_ID", "").strip().lower() not in ("", "false")
 
 

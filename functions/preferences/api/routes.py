@@ -60,7 +60,7 @@ def route(
     if_match: bool = False,
     if_none_match: bool = False,
 ) -> Callable[[Function], Function]:
-    """Puts a function into the table. Whether there is a caller has been asked before it is called."""
+    """Puts a function into the table. It is called for signed-in users only, unless it is public."""
 
     def register(function: Function) -> Function:
         ROUTES[key] = Route(key, function, gives, takes, refuses, public, paged, if_match, if_none_match)
@@ -232,7 +232,7 @@ def remove_preference(request: Request) -> Response:
     thread = request.repository.remove_preference(
         request.thread_id, request.preference_id, request.caller, if_match=request.if_match
     )
-    return json_response(200, views.listing(thread), revision=thread.revision, counts={"Removed": 1})
+    return _row_answer(request, thread, counts={"Removed": 1})
 
 
 @route("PUT /threads/{thread_id}/preferences/{id}/lock", {200: views.Listing})
@@ -255,7 +255,7 @@ def _set_lock(request: Request, *, locked: bool) -> Response:
 
 
 def _row_answer(request: Request, thread: Thread, counts: Mapping[str, int] | None = None) -> Response:
-    """The list, with the row's own tag: what the next If-Match at this address has to be."""
+    """The list, with the tag of the row that was asked for, if it is there: the next If-Match here."""
     row = thread.find(request.preference_id)
     headers = {"ETag": f'"{row.changed}"'} if row else {}
     return json_response(200, views.listing(thread), headers, revision=thread.revision, counts=counts)

@@ -37,7 +37,7 @@ Actor = Literal["agent", "user"]
 WRITE_ID = 12
 """Characters of a write's id."""
 MAX_RECENT = 16
-"""How many of the newest writes a thread remembers."""
+"""Of so many of its newest writes a thread keeps the ids."""
 
 
 def new_id() -> str:
@@ -114,8 +114,10 @@ class Suggestion(Frozen):
 
 
 def live(suggestions: Collection[Suggestion], rows: Collection[Preference]) -> tuple[Suggestion, ...]:
-    """Those that mean a row as it stands, or an addition that the list does not have: what accepting does is
-    what was shown."""
+    """Those that can still be accepted: the row is as it was, or the list does not have the addition yet.
+
+    So accepting one does what was shown.
+    """
     if not suggestions:
         return ()
     changed = {row.id: row.changed for row in rows}
@@ -360,7 +362,7 @@ def reasoning(value: object) -> str | None:
 
 
 def _texts(value: object) -> Iterator[str]:
-    """The texts in a value, one after the other: two things in one name invite an object."""
+    """The texts in a value. Some models send an object with two: what they do, and why."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):

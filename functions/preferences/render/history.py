@@ -1,6 +1,7 @@
 """A change as a sentence, for people."""
 
 from collections.abc import Iterator, Sequence
+from itertools import chain, repeat
 
 from preferences.model import Entry, RowChange
 from preferences.render.listing import name
@@ -48,27 +49,22 @@ def _verb(row: RowChange, *, undo: bool) -> str:
 def _edits(row: RowChange) -> Iterator[str]:
     """Each thing that was done to one row. The first of them names it."""
     before, after = row.before or {}, row.after or {}
-    it = name(row.title)
+    it = chain([name(row.title)], repeat("it"))
     if "title" in after:
-        yield f"renamed {name(before['title'])} to {it}"
-        it = "it"
+        yield f"renamed {name(before['title'])} to {next(it)}"
     if "subtitle" in after:
         if after["subtitle"] is None:
-            yield f"took the subtitle off {it}"
+            yield f"took the subtitle off {next(it)}"
         else:
-            yield f"gave {it} {'a' if before['subtitle'] is None else 'another'} subtitle"
-        it = "it"
+            yield f"gave {next(it)} {'a' if before['subtitle'] is None else 'another'} subtitle"
     if "kind" in after:
-        yield f"made {it} {after['kind']}"
-        it = "it"
+        yield f"made {next(it)} {after['kind']}"
     if "locked" in after:
-        yield f"{'locked' if after['locked'] else 'unlocked'} {it}"
-        it = "it"
+        yield f"{'locked' if after['locked'] else 'unlocked'} {next(it)}"
     if "rank" in after:
-        yield f"moved {it}"
-        it = "it"
+        yield f"moved {next(it)}"
     if after.keys() - {"title", "subtitle", "kind", "locked", "rank"}:
-        yield f"changed {it}"
+        yield f"changed {next(it)}"
 
 
 def _listed(names: Sequence[str]) -> str:

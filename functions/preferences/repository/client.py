@@ -65,7 +65,7 @@ def answer_of(error: Exception) -> Answer:
 def dynamodb_client() -> "DynamoDBClient":
     """One client per process, made at the first use.
 
-    Its own retries are off: they would hide a copy without an answer behind a later error.
+    botocore's retries are off. They would hide that a write went without an answer, and show a later error.
     """
     config = Config(
         parameter_validation=False,  # `typed` makes every value; this would look at each once more

@@ -47,19 +47,17 @@ from preferences.repository.table import Budget, ThreadTable
 from preferences.rules import belongs
 
 RECORD_SECONDS = 21600
-"""How long a record of the stream is tried: the template says so to Lambda. Then no entry comes of it."""
+"""The template has Lambda try a record of the stream for so long, or ten times. Then no entry comes of it."""
 GRACE_SECONDS = 60
 """How long an entry may be missing while a later one is there: a record that failed is tried again soon."""
 MAX_QUERIES = 4
-"""Of one page, where many revisions changed no row."""
-MAX_DELETIONS = 25
-"""Keys that one BatchWriteItem takes."""
+"""At most so many for one page: a long row of revisions may have changed no row."""
 
 
 class History:
-    """The entries of one table. Its calls may all be made twice, so each is made as often as it takes.
+    """The entries of one table. Every call may be made twice, so each is repeated until it succeeds.
 
-    Every method may raise Busy.
+    Every method may raise Busy, when time ends.
     """
 
     def __init__(self, table: ThreadTable) -> None:
@@ -88,7 +86,7 @@ class History:
     def purge(self, thread_id: str, revision: int) -> None:
         """Removes the entries of the generation that ended with this revision.
 
-        What it has removed when Busy is raised needs not be removed again.
+        Where it raises Busy it may have removed some of them: call it again.
         """
         thread = self._thread(thread_id)
         last = revision if thread.owner is None else min(revision, thread.revived - 1)
@@ -96,7 +94,8 @@ class History:
         request |= {"ProjectionExpression": "#pk, #sk", "ConsistentRead": True}
         while last > 0:
             page = self._table.ask(lambda: self._table.client.query(**request))
-            self._delete(page["Items"])
+            requests = [{"DeleteRequest": {"Key": entry_key}} for entry_key in page["Items"]]
+            self._table.in_batches(requests, self._delete)
             if "LastEvaluatedKey" not in page:
                 break
             request["ExclusiveStartKey"] = page["LastEvaluatedKey"]
@@ -176,13 +175,11 @@ class History:
             },
         }
 
-    def _delete(self, keys: Sequence[Any]) -> None:
-        waiting: list[Any] = [{"DeleteRequest": {"Key": entry_key}} for entry_key in keys]
-        while waiting:
-            request = {self._table.name: waiting[:MAX_DELETIONS]}
-            answer = self._table.ask(partial(self._table.client.batch_write_item, RequestItems=request))
-            left_over = answer.get("UnprocessedItems", {}).get(self._table.name, [])
-            waiting = waiting[MAX_DELETIONS:] + left_over
+    def _delete(self, requests: Sequence[Any]) -> Sequence[Any]:
+        """Sends these requests to delete, and returns those that DynamoDB left over."""
+        answer = self._table.client.batch_write_item(RequestItems={self._table.name: requests})
+        left_over: Sequence[Any] = answer.get("UnprocessedItems", {}).get(self._table.name, [])
+        return left_over
 
     def _unless_refused(self, call: Callable[..., Any], **request: Any) -> None:
         """Makes a conditional call; that its condition doesn't hold is as good as done."""

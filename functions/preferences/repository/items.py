@@ -1,4 +1,4 @@
-"""A thread as the table keeps it. The one serialiser, the one parser: attribute names are typed here.
+"""A thread as an item of the table, and back. No other module reads or makes a thread's item.
 
 pk = THREAD#<thread_id>, sk = PREFERENCES
 owner         S   absent on a tombstone
@@ -108,14 +108,14 @@ def thread_item(thread: Thread) -> dict[str, dict[str, Any]]:
         "renumbered": thread.renumbered,
         "preferences": {row.id: row_fields(row) for row in thread.preferences},
         "last_change": change_fields(thread.last_change) if thread.last_change else None,
-        "recent": recent_fields(thread),
+        "recent": recent_fields(thread.recent, thread.recent_ends) if thread.recent else None,
     }
     stored = {name: typed(value) for name, value in attributes.items() if value is not None}
     return key(thread.thread_id) | stored
 
 
-def recent_fields(thread: Thread) -> dict[str, object] | None:
-    return {"ids": thread.recent, "ends": thread.recent_ends} if thread.recent else None
+def recent_fields(ids: str, ends: int) -> dict[str, object]:
+    return {"ids": ids, "ends": ends}
 
 
 def change_fields(change: Change) -> dict[str, object]:

@@ -5,15 +5,15 @@
     3. One UpdateItem, on the condition that the revision is still the one that was read, and that no row that
        an agent touches is locked. Where there is no item yet, one PutItem.
 
-The user's requests differ from the tools by their plan, and by not respecting the lock. What each answer
-means, and when a request is planned again, stands in `answers`. On the right, what the condition does:
+The user's requests differ from the agent's by their plans, and by the condition on locks. `answers` says what
+each answer means, and when a request is planned again. On the right, what the condition does:
 
     agent   reads revision 7, #2 is unlocked
     user    reads revision 7, locks #2: revision 8, acknowledged
     agent   writes #2                             refused: the revision is 8, and #2 is locked
             plans again on the item that came with the refusal: skips #2, writes the rest on revision 8
 
-The lock stands in the agent's condition in its own right: it would hold without the revision.
+The agent's condition names the lock in its own right: it would hold without the revision.
 """
 
 import math
@@ -47,6 +47,7 @@ from preferences.repository.history import History
 from preferences.repository.items import (
     change_fields,
     key,
+    recent_fields,
     row_fields,
     suggestion_fields,
     thread_id_of,
@@ -66,14 +67,14 @@ PATIENCE = 5
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """The list after the request, and what became of each element of it."""
+    """The list after a request, and the outcome of each element of the request."""
 
     thread: Thread
     reports: tuple[Report, ...] = ()
     seen: int = 0
     """The revision that the request met."""
     committed: bool = True
-    """Whether it made a revision: what an agent asks for may need no write."""
+    """Whether it made a revision. An agent's request that changes nothing makes none."""
     suggested: int = 0
     """How many suggestions it left that did not wait before."""
 
@@ -84,14 +85,17 @@ def open_repository(seconds_left: Callable[[], float]) -> "PreferenceRepository"
 
 
 class PreferenceRepository:
-    """A write is stored when its method returns, mostly with the fresh list. One that raises changed nothing.
+    """A method that returns has stored its write; most return the fresh list.
 
-    The exception is OutcomeUnknown. Every method may raise Busy, and all that take a thread ThreadNotFound,
-    when it is not the caller's; `register_thread` raises ThreadTaken instead. Errors that a retry does not
-    mend (no table, no permission) are raised as they come.
+    A method that raises has changed nothing, with two exceptions: OutcomeUnknown, and ThreadNotFound where
+    the thread was deleted before the answer to the write came.
 
-    Whatever a user is acknowledged is a commit with a revision of its own, also where nothing differs, so
-    that a request which was sent before and given up can't be applied any more.
+    Every method may raise Busy, and every one that takes a thread ThreadNotFound, if it is not the caller's;
+    `register_thread` raises ThreadTaken instead. What a retry does not mend (no table, no permission) is
+    raised as it comes.
+
+    Every change that a user asks for makes a revision, even where nothing differs. So a request that was sent
+    before, and given up, can't be applied after it.
     """
 
     def __init__(
@@ -187,23 +191,16 @@ class PreferenceRepository:
     ) -> Written:
         """Edits by position, in the list as it stands, or as it stood at `list_revision` if that still holds.
 
-        An agent's write respects the lock, whatever is asked for.
+        An agent always respects the lock; `respect_lock` is for a user who wants to.
         """
-        respect_lock = respect_lock or caller.actor == "agent"
         plan = partial(
             rules.plan_updates,
             edits=updates,
             ids=[new_id() for _ in updates],
             list_revision=list_revision,
-            respect_lock=respect_lock,
+            respect_lock=respect_lock or caller.actor == "agent",
         )
-        return self._write(
-            thread_id,
-            caller,
-            "edit",
-            lambda first, now, stamp: plan(first, now, stamp=stamp),
-            respect_lock=respect_lock,
-        )
+        return self._write(thread_id, caller, "edit", lambda first, now, stamp: plan(first, now, stamp=stamp))
 
     def remove_preferences(
         self,
@@ -215,20 +212,15 @@ class PreferenceRepository:
         respect_lock: bool = True,
     ) -> Written:
         """Removals by position, as in `update_preferences`."""
-        respect_lock = respect_lock or caller.actor == "agent"
         plan = partial(
             rules.plan_removals,
             indices=indices,
             ids=[new_id() for _ in indices],
             list_revision=list_revision,
-            respect_lock=respect_lock,
+            respect_lock=respect_lock or caller.actor == "agent",
         )
         return self._write(
-            thread_id,
-            caller,
-            "remove",
-            lambda first, now, stamp: plan(first, now, stamp=stamp),
-            respect_lock=respect_lock,
+            thread_id, caller, "remove", lambda first, now, stamp: plan(first, now, stamp=stamp)
         )
 
     # -- the user alone: single rows by id, all locks, the order
@@ -354,7 +346,6 @@ class PreferenceRepository:
         action: str,
         planner: Planner,
         *,
-        respect_lock: bool = False,
         authorize: Authorize = rules.authorize,
         budget: Budget | None = None,
     ) -> Written:
@@ -369,7 +360,7 @@ class PreferenceRepository:
                 return _written(now, now, plan, committed=False)
             if plan.reasoning is not None:
                 change = change.model_copy(update={"reasoning": plan.reasoning})
-            write = _conditional_write(now, plan, change, caller.owner, respect_lock)
+            write = _conditional_write(now, plan, change, caller)
             step, present = self._table.write(write, budget)
             if step is Step.DONE:
                 ends = plan.generation == "ends"
@@ -388,17 +379,18 @@ class PreferenceRepository:
                 raise ThreadNotFound  # deleted meanwhile; another generation is another list
 
 
-def _conditional_write(
-    now: Thread, plan: rules.Plan, change: Change, user: str | None, respect_lock: bool
-) -> Write:
-    """The write that a plan asks for, on the condition that it meets what the plan was made from."""
+def _conditional_write(now: Thread, plan: rules.Plan, change: Change, caller: Caller) -> Write:
+    """The write that a plan asks for, on the condition that it meets what the plan was made from.
+
+    An agent's has a further condition: each row that it changes or removes is unlocked.
+    """
     revision, begins = now.revision + 1, plan.generation == "begins"
     recent = now.recent_after(change.id)
     write = Expressions()
     if now.revision == 0:
         new = Thread(
             thread_id=now.thread_id,
-            owner=user,
+            owner=caller.owner,
             revision=revision,
             preferences=plan.puts,
             last_change=change,
@@ -412,24 +404,24 @@ def _conditional_write(
     if now.owner:
         write.require_owner(now.owner)
     else:
-        write.require_deleted_by(cast(str, user))
-    if respect_lock:
+        write.require_deleted_by(cast(str, caller.owner))
+    if caller.actor == "agent":
         for preference_id in (*(row.id for row in plan.puts if now.find(row.id)), *plan.removes):
             write.require_unlocked(preference_id)
     write.put("revision", revision)
     write.put("last_change", change_fields(change))
-    write.put("recent", {"ids": recent, "ends": revision})
+    write.put("recent", recent_fields(recent, revision))
     rows = plan.rows_after(now)
     if begins or rules.renumbers(now, rows):
         write.put("renumbered", revision)
     match plan.generation:
         case "begins":
-            write.put("owner", user)
+            write.put("owner", caller.owner)
             write.put("revived", revision)
             write.put("preferences", {row.id: row_fields(row) for row in plan.puts})
             write.remove("deleted_by", "expires_at", "title", "suggestions", "declined")
         case "ends":
-            write.put("deleted_by", user)
+            write.put("deleted_by", caller.owner)
             write.put("expires_at", int(time.time()) + (history_days() + 1) * 86400)
             write.remove("owner", "title", "preferences", "renumbered", "suggestions", "declined")
         case "goes on":

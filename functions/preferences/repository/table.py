@@ -1,4 +1,4 @@
-"""Calls to the table of one invocation, which has to answer while there is time.
+"""The calls that one invocation makes to the table, within the time that it has.
 
 A read is made as often as time allows. A write goes through `answers.decide` until it is decided.
 """
@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -24,13 +25,13 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
 REQUEST_SECONDS = 10
-"""How long after it began a request may still call the table. So a request is over well before a person who
-gave it up does something else, and is never planned on top of that."""
+"""Seconds from the beginning of a request after which it calls the table no more. A person who gave it up may
+have done something else by then: the old request must not be planned on top of that."""
 FIRST_PAUSE = 0.02
 LONGEST_PAUSE = 0.5
 """Seconds. Pauses are random, up to a limit that doubles ("full jitter")."""
-MAX_TITLES = 25
-"""Items that one call reads for their titles. DynamoDB takes 100 keys, but each item is read whole: an engine
+MAX_KEYS = 25
+"""Of one batch. BatchWriteItem takes no more. BatchGetItem takes 100, but each item is read whole: an engine
 that reads them one by one needs longer for 100 large ones than a call may take."""
 MAX_GARBLED = 3
 """How often an item is asked for that can't be read."""
@@ -100,6 +101,25 @@ class ThreadTable:
             budget.pause(tries)
         raise Busy
 
+    def in_batches(
+        self,
+        elements: Sequence[Any],
+        call: Callable[[Sequence[Any]], Sequence[Any]],
+        budget: Budget | None = None,
+    ) -> None:
+        """Calls with up to MAX_KEYS elements at a time. `call` returns what DynamoDB left over of them.
+
+        DynamoDB may do a part of a batch, for its size or because it is busy. Then the rest is asked again.
+        """
+        waiting, tries = [*elements], 0
+        while waiting:
+            left_over = self.ask(partial(call, waiting[:MAX_KEYS]), budget)
+            waiting = [*waiting[MAX_KEYS:], *left_over]
+            if left_over:
+                tries += 1
+                self.retries += 1
+                (budget or self.budget()).pause(tries)
+
     def read(
         self,
         thread_id: str,
@@ -109,7 +129,8 @@ class ThreadTable:
     ) -> Thread:
         """The thread, read consistently; at revision 0 where it is not stored. Raises as `authorize` does.
 
-        Authorizes before it reads the rows, which take nearly all of the time: it tells a stranger little.
+        Authorizes before it parses the rows, which takes nearly all of the time. So the time that a refusal
+        takes hardly tells a stranger whether the thread exists.
         """
 
         def get() -> Thread:
@@ -120,35 +141,24 @@ class ThreadTable:
         return thread
 
     def titles(self, thread_ids: Sequence[str], owner: str, budget: Budget) -> dict[str, str | None]:
-        """Thread id → title or None, in the order given, of those that are this owner's.
-
-        DynamoDB may answer a part of a batch, for its size or because it is busy. It is asked for the rest.
-        """
+        """Thread id → title or None, in the order given, of those that are this owner's."""
         names = {f"#{name}": name for name in ("pk", "owner", "revision", "title")}
         parameters = {
             "ConsistentRead": True,
             "ProjectionExpression": ", ".join(names),
             "ExpressionAttributeNames": names,
         }
-        waiting: Any = [key(thread_id) for thread_id in thread_ids]
         heads: dict[str, Thread] = {}
 
-        def get() -> Any:
-            request: Any = {self.name: {**parameters, "Keys": waiting[:MAX_TITLES]}}
+        def get(keys: Sequence[Any]) -> Any:
+            request: Any = {self.name: {**parameters, "Keys": keys}}
             answer: Any = self.client.batch_get_item(RequestItems=request)
             for item in answer["Responses"].get(self.name, ()):
                 head = read_head(thread_id_of(item), item)
                 heads[head.thread_id] = head
             return answer.get("UnprocessedKeys", {}).get(self.name, {}).get("Keys", [])
 
-        tries = 0
-        while waiting:
-            left_over = self.ask(get, budget)
-            waiting = waiting[MAX_TITLES:] + left_over
-            if left_over:
-                tries += 1
-                self.retries += 1
-                budget.pause(tries)
+        self.in_batches([key(thread_id) for thread_id in thread_ids], get, budget)
         present = (heads[thread_id] for thread_id in thread_ids if thread_id in heads)
         return {head.thread_id: head.title for head in present if head.owner == owner}
 
@@ -179,18 +189,15 @@ class ThreadTable:
     def _decide(
         self, write: Write, copy: "_Copy", unanswered: bool, budget: Budget
     ) -> tuple[Step, Thread | None]:
-        present = copy.present
-        for _ in ("with what came", "with what was read"):
-            step = decide(
-                copy.answer, seen=write.seen, write_id=write.id, present=present, unanswered=unanswered
-            )
-            if step is not Step.READ:
-                break
-            try:
-                present = self.ask(lambda: read_thread(write.thread_id, self._get(write.thread_id)), budget)
-            except Exception:
-                raise OutcomeUnknown(None) from None
-        return step, present
+        decided = partial(decide, copy.answer, seen=write.seen, write_id=write.id, unanswered=unanswered)
+        step = decided(present=copy.present)
+        if step is not Step.READ:
+            return step, copy.present
+        try:
+            present = self.ask(lambda: read_thread(write.thread_id, self._get(write.thread_id)), budget)
+        except Exception:
+            raise OutcomeUnknown(None) from None
+        return decided(present=present), present
 
     def _send(self, write: Write) -> "_Copy":
         parameters: dict[str, Any] = {

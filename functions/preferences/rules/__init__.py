@@ -1,7 +1,7 @@
 """`plans`: what a request does to a thread. `suggestions`: what waits for the user, or was turned down.
 `history`: what a write did, and how to undo it.
 
-Pure: no clock, no table, no chance.
+All of it is pure: no clock, no table, no randomness.
 """
 
 from preferences.rules.history import belongs, entry_of, plan_undo
@@ -10,7 +10,6 @@ from preferences.rules.plans import (
     IfMatch,
     authorize,
     authorize_registration,
-    edited,
     plan_acceptance,
     plan_additions,
     plan_deletion,
@@ -34,7 +33,6 @@ __all__ = [
     "authorize_registration",
     "belongs",
     "declined_after",
-    "edited",
     "entry_of",
     "plan_acceptance",
     "plan_additions",

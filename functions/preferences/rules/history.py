@@ -1,4 +1,4 @@
-"""What a write did, from the thread before and after it; and the plan that undoes it."""
+"""What a write did, told from the thread before it and after it; and the plan that undoes it."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, cast
@@ -65,7 +65,10 @@ def plan_undo(now: Thread, entry: Entry, stamp: Stamp) -> Plan:
 
 
 def _twins(now: Thread, puts: Iterable[Preference], rows: Sequence[Preference]) -> Iterator[ConflictingRow]:
-    """Of the list as it would be, the rows that one that is put back would repeat."""
+    """The rows of the list as it would be, `rows`, that say exactly what a row in `puts` says.
+
+    A row whose text the undo leaves alone makes no new repeat.
+    """
     for row in puts:
         present = now.find(row.id)
         if present is not None and present.text == row.text:
@@ -105,7 +108,7 @@ def _as_before(row: Preference | None, preference_id: str, before: Attributes, s
     if row is not None:
         fields = cast(Fields, {name: value for name, value in before.items() if name != "rank"})
         return edited(row, fields, stamp).model_copy(update={"rank": before.get("rank", row.rank)})
-    # A caller who saw the list without it has not seen it: it counts as added by this write.
+    # It counts as added by this write: a position of a list from before that can't mean it.
     stamps = {
         "added": stamp.revision,
         "changed": stamp.revision,

@@ -40,15 +40,15 @@ from preferences.model import (
 from preferences.rules.plan import Plan, Stamp
 from preferences.rules.suggestions import NewSuggestions, SuggestionOutcome, dismissal
 
-IfMatch = int | Collection[int] | None
-"""The revisions of a row that a write may meet. None: any."""
+IfMatch = Collection[int] | None
+"""The revisions at which the row may stand for the write to be made. None: any."""
 
 
 def authorize(thread: Thread, caller: Caller) -> Thread:
-    """`thread`, if the caller may see it. Raises ThreadNotFound for another user's thread as for none.
+    """`thread`, if the caller may see it. Raises ThreadNotFound, for another user's thread as for none.
 
-    A thread that is not stored is an empty list to an agent that comes with a user's id, since its first
-    addition registers the thread. A tombstone is not: only its former owner restores it.
+    To an agent that names its user, a thread that is not stored is an empty list: its first addition
+    registers the thread. A tombstone is not: only its former owner may restore it.
     """
     if thread.revision == 0 and thread.owner is None and caller.actor == "agent" and caller.owner is not None:
         return thread
@@ -69,7 +69,7 @@ def authorize_registration(thread: Thread, caller: Caller) -> Thread:
 
 
 def edited(row: Preference, fields: Fields, stamp: Stamp) -> Preference:
-    """`row` with new text, kind or lock; the same row if that is what it is already."""
+    """`row` with these fields set; `row` itself where nothing differs."""
     changes = {name: value for name, value in fields.items() if getattr(row, name) != value}
     if changes.keys() - {"locked"}:
         changes |= {"changed": stamp.revision, "updated_by": stamp.actor, "updated_at": stamp.at}
@@ -149,14 +149,14 @@ def plan_removal(now: Thread, preference_id: str, *, if_match: IfMatch = None) -
 
 
 def conflicting(twin: Preference) -> ConflictingRow:
-    """How a row is named that an exact repeat would repeat."""
+    """`twin` as an error names it, where a change would make an exact repeat of it."""
     return ConflictingRow(twin.id, twin.title, "has the same title, subtitle and kind")
 
 
 def check_bounds(now: Thread, after: Collection[Preference], remedy: str) -> None:
-    """Raises ListFull where the list as it would be is beyond a bound, unless it shrinks.
+    """Raises ListFull where the list as it would be is beyond a bound, and larger than it is now.
 
-    Lists of before there was a bound may hold more, and stay as they are.
+    A list that was stored before there were bounds may be beyond them. It may not grow.
     """
     count, before = len(after), len(now.preferences)
     if count > max(MAX_PREFERENCES, before):
@@ -178,8 +178,7 @@ def _row(now: Thread, preference_id: str, if_match: IfMatch) -> Preference:
     row = now.find(preference_id)
     if row is None:
         raise PreferenceNotFound
-    wanted = {if_match} if isinstance(if_match, int) else if_match
-    if wanted is not None and row.changed not in wanted:
+    if if_match is not None and row.changed not in if_match:
         raise PreconditionFailed(now, row)
     return row
 
@@ -191,7 +190,7 @@ def plan_additions(now: Thread, drafts: Sequence[Draft], ids: Sequence[str], sta
     """New rows at the end, unlocked, under the given ids. An exact repeat is a duplicate, and not stored.
 
     An agent's addition is only a suggestion, under the given id, where the user locked a row of that title or
-    turned the title down. Raises ListFull when not all of the others fit: then none is added, nor suggested.
+    turned the title down. Raises ListFull where the others don't all fit: then none is added or suggested.
     """
     known = {row.text: row.id for row in reversed(now.preferences)}
     # Ranks are never used twice, so that a removed row can come back to where it was: each revision owns

@@ -1,7 +1,8 @@
 """What an agent was refused waits as a suggestion; what the user turned down is remembered.
 
-A digest is 16 bytes of SHA-256 over the thread's id, a kind and a text, as 22 URL-safe characters. So a text
-does not stay after the user has removed it, though a short one can be guessed. There are digests of
+What was turned down is kept as digests: 16 bytes of SHA-256 over the thread's id, a kind and a text, as 22
+URL-safe characters. So a text does not stay when the user has removed it, though a short one can be guessed.
+The kinds are
 
     title    a title that left the list by the user's hand
     add      a suggested addition that the user dismissed, by its title
@@ -121,10 +122,10 @@ def dismissal(thread: Thread, target: str | None, text: Text | None) -> str:
 
 
 def declined_after(now: Thread, plan: Plan, rows: Collection[Preference]) -> str:
-    """`declined` after a write of the user's that leaves these rows.
+    """`declined` after a write of the user's, where `rows` is the list after it.
 
-    Titles that left the list join, titles that came into it leave, whichever way they did. To unlock a row
-    forgets what was dismissed of it.
+    Added are the titles that are no longer in the list, and what the write dismisses. Taken out are the
+    titles that are new in the list, and what was dismissed of a row that the write unlocks.
     """
     before, after = ({row.title for row in group} for group in (now.preferences, rows))
     unlocked = [row for row in plan.puts if not row.locked and (was := now.find(row.id)) and was.locked]
