@@ -78,7 +78,9 @@ class Wish:
 
     @property
     def digest(self):
-        return ("add", fold(self.text[0])) if self.key is None else (self.key, self.text)
+        if self.key is None:
+            return "add", fold(self.text[0])
+        return self.key, tuple(part and fold(part) for part in self.text or ())
 
 
 def fold(title):

@@ -8,6 +8,7 @@ import pytest
 from preferences.tools import PreferenceTools
 from tests.feed import People
 
+ACCEPT = "POST /threads/{thread_id}/suggestions/{id}/accept"
 LIST = "GET /threads/{thread_id}/preferences"
 NEWER = [
     {"S": "text"},
@@ -93,9 +94,28 @@ def test_a_kind_that_is_not_known_counts_as_hard(store, people):
     assert people.ask(LIST).json["preferences"][1]["kind"] == "hard"
 
 
-def test_a_suggestion_of_a_kind_that_is_not_known_is_not_shown_and_the_others_are(store, people):
+@pytest.mark.parametrize(
+    "newer",
+    [
+        {"action": {"S": "merge"}},
+        {"action": {"S": "edit"}, "fields": None},
+        {"action": {"S": "add"}},
+        {"action": {"S": "remove"}},
+        {"action": {"S": "add"}, "target": None, "fields": None},
+        {"action": {"S": "edit"}, "target": None},
+        {"at": {"N": "5"}},
+        {"fields": {"S": "text"}},
+        None,
+    ],
+    ids=str,
+)
+def test_a_suggestion_that_is_not_understood_waits_unseen_and_the_others_are_shown(store, people, newer):
     wish = people.ask(LIST).json["suggestions"][0]["id"]
     stored = store.client.get_item(TableName=store.table_name, Key=store.key(people.thread_id))["Item"]
-    newer = {"M": {**stored["suggestions"]["M"][wish]["M"], "action": {"S": "merge"}}}
-    write(store, people, "suggestions.newer", newer)
+    attributes = {**stored["suggestions"]["M"][wish]["M"], **(newer or {})}
+    attributes = {name: value for name, value in attributes.items() if value is not None}
+    write(store, people, "suggestions.newer", {"M": attributes} if newer else {"S": "text"})
     assert [one["id"] for one in people.ask(LIST).json["suggestions"]] == [wish]
+    assert people.ask(ACCEPT, id="newer").status == 404
+    assert agent(store, people).list_preferences()["ok"]
+    assert [one["title"] for one in people.ask(LIST).json["preferences"]] == ["Quiet", "Sea view"]

@@ -316,6 +316,18 @@ class TestWhatTheUserTurnedDown:
         assert said(update(thread, {"index": 1, "subtitle": "all in all"})) == [("updated", None)]
 
     @pytest.mark.parametrize(
+        "spelling",
+        [{"title": "x."}, {"title": "X\u200b"}, {"title": " X ", "subtitle": "a  NIGHT"}],
+        ids=["case and end mark", "invisible character", "spaces and a subtitle"],
+    )
+    def test_is_not_done_in_another_spelling(self, spelling):
+        wish = {"index": 1, "title": "X", **({"subtitle": "a night"} if "subtitle" in spelling else {})}
+        thread = after(LOCKED, update(LOCKED, wish))
+        thread = dismiss(after(thread, plan_locks(thread, locked=False), "user"))
+        plan = update(thread, {"index": 1, **spelling})
+        assert (said(plan), plan.changes_nothing) == ([("declined", None)], True)
+
+    @pytest.mark.parametrize(
         "freed",
         [
             lambda thread: plan_edit(

@@ -168,15 +168,18 @@ def with_rows(head: Thread, item: Item | None) -> Thread:
 _ROWS = ("preferences", "suggestions")
 
 
-def _suggestion(suggestion_id: str, stored: dict[str, Any]) -> Suggestion | None:
+def _suggestion(suggestion_id: str, stored: Any) -> Suggestion | None:
     """None where it is one of a kind that this version does not know."""
-    fields = stored.pop("fields", None)
-    known = {name: value for name, value in stored.items() if name in Suggestion.model_fields}
     try:
+        fields = stored.get("fields")
         text = (fields["title"], fields.get("subtitle"), fields["kind"]) if fields else None
-        return Suggestion(**{**known, "id": suggestion_id, "text": text})
-    except (KeyError, TypeError, ValidationError):
+        known = {name: value for name, value in stored.items() if name in Suggestion.model_fields}
+        suggestion = Suggestion(**{**known, "id": suggestion_id, "text": text})
+    except (AttributeError, KeyError, TypeError, ValidationError):
         return None
+    # What accepting does follows from the target and the text: it has to be what the action says.
+    means = "add" if suggestion.target is None else "edit" if text else "remove"
+    return suggestion if suggestion.action == means and (text or suggestion.target) else None
 
 
 # Worked out once: these are made for every row of every list.

@@ -6,7 +6,8 @@ The kinds are
 
     title    a title that left the list by the user's hand
     add      a suggested addition that the user dismissed, by its title
-    edit     a suggested edit that the user dismissed: the first half by its row, the second by the text
+    edit     a suggested edit that the user dismissed: the first half by its row, the second by the text that
+             the row would have had
     remove   a suggested removal that the user dismissed: the first half by its row
 """
 
@@ -61,7 +62,7 @@ class NewSuggestions:
         return same in self._locked_titles or not self._declined.isdisjoint(title_digests(self._now, same))
 
     def dismissed(self, row: Preference, text: Text | None) -> bool:
-        """Whether the user dismissed exactly this edit of the row, or its removal where there is no `text`.
+        """Whether the user dismissed this edit of the row, or its removal where there is no `text`.
 
         It holds for an unlocked row too: the lock may have gone while the suggestion waited.
         """
@@ -117,8 +118,14 @@ def dismissal(thread: Thread, target: str | None, text: Text | None) -> str:
     """
     if target is None:
         return _digest(thread, "add", folded(text[0]) if text else "")
-    what = _digest(thread, "edit", target, *text) if text else _digest(thread, "remove", target)
+    what = _digest(thread, "edit", target, *_folded(text)) if text else _digest(thread, "remove", target)
     return _row(thread, target) + what[:_HALF]
+
+
+def _folded(text: Text) -> tuple[str, str | None, str]:
+    """As titles are compared: an edit does not become another one by a capital or an invisible character."""
+    title, subtitle, kind = text
+    return folded(title), folded(subtitle) if subtitle else None, kind
 
 
 def declined_after(now: Thread, plan: Plan, rows: Collection[Preference]) -> str:
