@@ -1,5 +1,6 @@
 """What every test may use: the template, its table on either engine, a Lambda context, a call counter."""
 
+import contextlib
 import itertools
 import os
 import shutil
@@ -186,6 +187,31 @@ def engine(request, template, monkeypatch):
     yield made
     made.client().delete_table(TableName=made.table_name)
     forget_environment()
+
+
+@pytest.fixture(scope="module")
+def quick_engine(request):
+    """A client for an engine without tables, which the handlers call too. TABLE_NAME is set.
+
+    The second engine where it is installed, else moto; tests of what handlers answer don't ask which.
+    """
+    with pytest.MonkeyPatch.context() as patch, contextlib.ExitStack() as stack:
+        patch.setenv("TABLE_NAME", TABLE_NAME)
+        if _dynoxide():
+            patch.setenv("AWS_ENDPOINT_URL_DYNAMODB", request.getfixturevalue("dynoxide"))
+        else:
+            stack.enter_context(embedded_engine())
+        forget_environment()
+        yield boto3.client("dynamodb")
+    forget_environment()
+
+
+@pytest.fixture(scope="module")
+def quick_table(quick_engine, template):
+    """A client for the template's table on that engine, which a module's tests share."""
+    create_table(quick_engine, template, TABLE_NAME)
+    yield quick_engine
+    quick_engine.delete_table(TableName=TABLE_NAME)
 
 
 @pytest.fixture(scope="module", params=["moto", "dynoxide"])

@@ -7,12 +7,10 @@ import sys
 from collections import Counter
 from types import SimpleNamespace
 
-import boto3
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from infra.local.table import create_table, embedded_engine
 from preferences import errors, render
 from preferences.agent import envelopes, handler, lambda_handler
 from preferences.api.problems import status_of
@@ -155,49 +153,34 @@ class Agent:
         return self.answer["response"]["httpStatusCode"]
 
 
-@pytest.fixture(scope="module")
-def client(template):
-    """A client for a table on moto, which these tests share and each finds as `first_items` has it."""
-    caches = (repository_client.dynamodb_client, repository_client.table_name)
-    with pytest.MonkeyPatch.context() as patch, embedded_engine():
-        patch.setenv("TABLE_NAME", "preferences")
-        for cached in caches:
-            cached.cache_clear()
-        client = boto3.client("dynamodb")
-        create_table(client, template, "preferences")
-        yield client
-    for cached in caches:
-        cached.cache_clear()
-
-
 def list_of(thread_id):
     return open_repository(lambda: 30).list_preferences(thread_id, Caller.user(ADA))
 
 
 @pytest.fixture(scope="module")
-def first_items(client):
+def first_items(quick_table):
     """The table with ada's thread of two rows, as it is before each test."""
     repository = open_repository(lambda: 30)
     repository.register_thread(THREAD, Caller.user(ADA))
     drafts = [Draft(title="Plain words"), Draft(title="Cite sources", subtitle="APA 6", kind="hard")]
     repository.add_preferences_bulk(THREAD, drafts, Caller.user(ADA))
-    return client.scan(TableName="preferences")["Items"]
+    return quick_table.scan(TableName="preferences")["Items"]
 
 
 @pytest.fixture
-def stored(client, first_items):
+def stored(quick_table, first_items):
     """stored() is ada's list as it lies in the table."""
-    present = client.scan(TableName="preferences")["Items"]
+    present = quick_table.scan(TableName="preferences")["Items"]
     if present != first_items:
         for item in present:
-            client.delete_item(TableName="preferences", Key={name: item[name] for name in ("pk", "sk")})
+            quick_table.delete_item(TableName="preferences", Key={name: item[name] for name in ("pk", "sk")})
         for item in first_items:
-            client.put_item(TableName="preferences", Item=item)
+            quick_table.put_item(TableName="preferences", Item=item)
     return lambda: list_of(THREAD)
 
 
 @pytest.fixture
-def agent(client, stored, lambda_context):
+def agent(quick_table, stored, lambda_context):
     lambda_handler.user_id_required.cache_clear()
     agent = Agent(lambda_context)
     events = repository_client.dynamodb_client().meta.events

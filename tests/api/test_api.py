@@ -10,14 +10,13 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-import boto3
 import botocore.session
 import pytest
 from botocore.awsrequest import AWSResponse
 from botocore.validate import ParamValidator
 from pydantic import TypeAdapter
 
-from infra.local.table import create_table, embedded_engine
+from infra.local.table import create_table
 from infra.schemas import api_document
 from preferences import errors
 from preferences.api import files, handler, lambda_handler, problems, views
@@ -124,24 +123,12 @@ def send(lambda_context):
     return send
 
 
-@pytest.fixture(scope="module")
-def engine_of_this_folder():
-    """moto, and one client, for all tests of this folder: making them takes longer than most tests."""
-    repository_client.dynamodb_client.cache_clear()
-    repository_client.table_name.cache_clear()
-    with pytest.MonkeyPatch.context() as patch, embedded_engine():
-        patch.setenv("TABLE_NAME", "preferences")
-        yield boto3.client("dynamodb")
-    repository_client.dynamodb_client.cache_clear()
-    repository_client.table_name.cache_clear()
-
-
 @pytest.fixture
-def api(engine_of_this_folder, template, send):
+def api(quick_engine, template, send):
     """`send`, with an empty table behind it."""
-    create_table(engine_of_this_folder, template, "preferences")
+    create_table(quick_engine, template, "preferences")
     yield send
-    engine_of_this_folder.delete_table(TableName="preferences")
+    quick_engine.delete_table(TableName="preferences")
 
 
 @pytest.fixture
@@ -575,10 +562,10 @@ class TestRemovingLockingOrdering:
         assert [row["locked"] for row in unlocked.rows] == [False, True, False]
         assert unlocked.rows[0]["revision"] == 2
 
-    def test_a_lock_is_recorded_as_one_by_either_route(self, engine_of_this_folder, api, rows):
+    def test_a_lock_is_recorded_as_one_by_either_route(self, quick_engine, api, rows):
         def recorded():
             item = {"pk": {"S": f"THREAD#{THREAD}"}, "sk": {"S": "PREFERENCES"}}
-            stored = engine_of_this_folder.get_item(TableName="preferences", Key=item)["Item"]
+            stored = quick_engine.get_item(TableName="preferences", Key=item)["Item"]
             return stored["last_change"]["M"]["action"]["S"]
 
         for ask, action in [
@@ -686,7 +673,7 @@ class TestIdentity:
 
     @pytest.mark.parametrize("key", [key for key in PRIVATE if "{thread_id}" in key])
     def test_no_row_of_a_strangers_thread_is_read_so_that_its_length_takes_no_time(
-        self, api, engine_of_this_folder, key
+        self, api, quick_engine, key
     ):
         item = {
             "pk": {"S": f"THREAD#{THREAD}"},
@@ -695,7 +682,7 @@ class TestIdentity:
             "revision": {"N": "7"},
             "preferences": {"M": {"a": {"S": "what nobody can read"}}},
         }
-        engine_of_this_folder.put_item(TableName="preferences", Item=item)
+        quick_engine.put_item(TableName="preferences", Item=item)
         assert api(LIST, "ada").status == 500
         foreign = api(key, "bob", path={"id": "a", "revision": "7"}, body=BODIES.get(key))
         assert foreign.status == (409 if key == REGISTER else 404)

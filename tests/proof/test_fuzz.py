@@ -10,16 +10,11 @@ import os
 import random
 import time
 
-import boto3
-import pytest
-
 from infra.local.context import LambdaContext
-from infra.local.table import create_table, embedded_engine
 from preferences import agent, api, history
 from preferences.agent.arguments import decode
 from preferences.api.routes import ROUTES
 from preferences.errors import InvalidInput
-from preferences.repository import client as repository_client
 from preferences.tools import TOOLS
 from tests.effort import PROVE, tried
 
@@ -135,22 +130,7 @@ def test_the_decoder_reads_or_refuses_whatever_it_is_given():
     assert time.process_time() - started < DECODED / 500, "it takes longer than it should"
 
 
-@pytest.fixture(scope="module")
-def client(template):
-    """A client for an empty table on moto, which the handlers share."""
-    caches = (repository_client.dynamodb_client, repository_client.table_name)
-    with pytest.MonkeyPatch.context() as patch, embedded_engine():
-        patch.setenv("TABLE_NAME", "preferences")
-        for cached in caches:
-            cached.cache_clear()
-        client = boto3.client("dynamodb")
-        create_table(client, template, "preferences")
-        yield client
-    for cached in caches:
-        cached.cache_clear()
-
-
-def test_the_agents_handler_answers_every_event(client):
+def test_the_agents_handler_answers_every_event(quick_table):
     draw, tools = Draw("agent"), [*TOOLS, "", "wipe", None]
     outcomes = set()
 
@@ -210,7 +190,7 @@ def test_the_agents_handler_answers_every_event(client):
     assert outcomes == {"ok", "refused"}
 
 
-def test_the_peoples_handler_answers_every_event(client):
+def test_the_peoples_handler_answers_every_event(quick_table):
     draw, keys, statuses = Draw("people"), [*ROUTES], set()
     bodies = [{"items": [{"title": TITLE}]}, {"title": "x"}, {"locked": True}, {"ids": []}, {"ids": ["x"]}]
     ids = ["0" * 32]
@@ -259,7 +239,7 @@ def test_the_peoples_handler_answers_every_event(client):
     assert {200, 201, 401, 404, 415, 422} <= statuses
 
 
-def test_the_streams_handler_answers_every_batch(client):
+def test_the_streams_handler_answers_every_batch(quick_table):
     draw, failed = Draw("stream"), set()
     item = {
         "pk": {"S": "THREAD#trip-2026"},

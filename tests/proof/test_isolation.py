@@ -10,19 +10,15 @@ import signal
 import socket
 import threading
 
-import boto3
 import jwt
 import pytest
 import uvicorn
 
 from infra.local.app import make_app
 from infra.local.issuer import CLIENT_ID, Authorizer, Issuer
-from infra.local.table import create_table, embedded_engine
-from infra.template import Template
 from preferences import agent, api
 from preferences.api.routes import ROUTES
 from preferences.model import is_thread_id
-from preferences.repository import client as repository_client
 from preferences.tools import TOOLS
 from tests.effort import PROVE, tried
 from tests.stack import Site, start_stack
@@ -46,33 +42,24 @@ ENVELOPES = ("function", "openapi", "gateway")
 
 
 @pytest.fixture(scope="module")
-def issuer_and_site():
+def issuer_and_site(quick_table, template):
     """The people's and the agent's handler on loopback, in this process, so that any token can be signed."""
-    caches = (repository_client.dynamodb_client, repository_client.table_name)
-    with pytest.MonkeyPatch.context() as patch, embedded_engine():
-        patch.setenv("TABLE_NAME", "preferences")
-        for cached in caches:
-            cached.cache_clear()
-        template = Template(references={"Table": "preferences"})
-        create_table(boto3.client("dynamodb"), template, "preferences")
-        listener = socket.create_server(("127.0.0.1", 0))
-        origin = f"http://127.0.0.1:{listener.getsockname()[1]}"
-        issuer = Issuer(origin)
-        app = make_app(
-            template,
-            {"ApiFunction": api.handler, "AgentFunction": agent.handler},
-            Authorizer(issuer.url, [CLIENT_ID], issuer.jwks()),
-            agent="AgentFunction",
-            more=issuer.routes,
-        )
-        server = uvicorn.Server(uvicorn.Config(app, log_level="critical", lifespan="off"))
-        thread = threading.Thread(target=server.run, args=([listener],))
-        thread.start()
-        yield issuer, Site(origin)
-        server.should_exit = True
-        thread.join()
-    for cached in caches:
-        cached.cache_clear()
+    listener = socket.create_server(("127.0.0.1", 0))
+    origin = f"http://127.0.0.1:{listener.getsockname()[1]}"
+    issuer = Issuer(origin)
+    app = make_app(
+        template,
+        {"ApiFunction": api.handler, "AgentFunction": agent.handler},
+        Authorizer(issuer.url, [CLIENT_ID], issuer.jwks()),
+        agent="AgentFunction",
+        more=issuer.routes,
+    )
+    server = uvicorn.Server(uvicorn.Config(app, log_level="critical", lifespan="off"))
+    thread = threading.Thread(target=server.run, args=([listener],))
+    thread.start()
+    yield issuer, Site(origin)
+    server.should_exit = True
+    thread.join()
 
 
 @pytest.fixture(scope="module")
