@@ -294,9 +294,10 @@ def chromium() -> str:
 def stack(request):
     """The Site of a local stack that lives as long as the session; use a thread of your own on it.
 
-    On the second engine, where there is one, it answers in a fraction of the time.
+    On the second engine, where there is one, it answers in a fraction of the time. Other tests have tables
+    there as well, so it has one of its own name.
     """
     engine = {"AWS_ENDPOINT_URL_DYNAMODB": request.getfixturevalue("dynoxide")} if _dynoxide() else {}
-    process, site = start_stack(**engine)
+    process, site = start_stack(TABLE_NAME=f"{TABLE_NAME}-{next(_numbers)}", **engine)
     yield site
     stop_stack(process)
