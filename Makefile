@@ -11,7 +11,7 @@ LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generat
 	--custom-compile-command "make lock" $(UPGRADE)
 
 .DEFAULT_GOAL := help
-.PHONY: help .venv local check check-panel check-locks second-engine test coverage test-deployment test-examples prove mutants validate audit lock schemas package build deploy deploy-agent destroy export \
+.PHONY: help .venv local check check-panel check-locks second-engine test coverage test-deployment test-panel test-examples prove mutants validate audit lock schemas package build deploy deploy-agent destroy export \
 	smoke bench compare \
 	build-ApiFunction build-AgentFunction build-HistoryFunction
 
@@ -69,6 +69,9 @@ coverage: .venv/.stamp ## The tests once more, half as slow again, and the lines
 
 test-deployment: .venv/.stamp .venv-sam/.stamp .venv-checkov/.stamp ## Build and check what would be deployed, in every form (takes some minutes)
 	$(BIN)/pytest -m deployment $(PYTEST_ARGS)
+
+test-panel: .venv/.stamp ## Try the panel in other hosts and browsers, with answers lost, with two people at once
+	$(BIN)/pytest -m panel $(WORKERS) $(PYTEST_ARGS)
 
 test-examples: .venv/.stamp .venv-strands/.stamp .venv-langgraph/.stamp ## Run each example against a local stack, with the framework that it is for
 	REQUIRE_EXAMPLES=1 $(BIN)/pytest -m examples $(PYTEST_ARGS)

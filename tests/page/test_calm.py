@@ -7,6 +7,8 @@ from playwright.sync_api import expect
 
 from tests.browser import JOURNEY, no_violation, until
 
+pytestmark = pytest.mark.panel
+
 AGENTS = [{"title": "Sea view", "kind": "soft"}, {"title": "Direct trains", "kind": "hard"}]
 
 

@@ -15,6 +15,8 @@ from tests.browser import (
     until,
 )
 
+pytestmark = pytest.mark.panel
+
 _numbers = count(1)
 
 

@@ -9,6 +9,8 @@ from playwright.sync_api import expect
 from tests.browser import JOURNEY, LOCK, Panel, answer_with, fits, no_violation
 from tests.page.conftest import HOST
 
+pytestmark = pytest.mark.panel
+
 _numbers = count(1)
 
 

@@ -5,6 +5,8 @@ from playwright.sync_api import expect
 
 from tests.browser import LIST, answer_with, no_violation
 
+pytestmark = pytest.mark.panel
+
 WISHES = [{"title": f"Wish {n}", "kind": "hard" if n < 5 else "soft"} for n in range(24)]
 
 

@@ -15,6 +15,8 @@ from tests.conftest import require
 from tests.page.test_embedding import HOST_PAGE
 from tests.stack import ROOT
 
+pytestmark = pytest.mark.panel
+
 ASSETS = ROOT / "functions/preferences/api/assets"
 TSC = ROOT / "tests/page/node_modules/.bin/tsc"
 

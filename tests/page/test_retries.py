@@ -15,6 +15,8 @@ from playwright.sync_api import Error, Locator, Route, expect
 from tests.browser import BAD_GATEWAY, LIST, Held, Panel, until
 from tests.effort import PROVE
 
+pytestmark = pytest.mark.panel
+
 SHORTER = """limit => {
   const wait = window.setTimeout;
   window.setTimeout = (work, time, ...more) => wait(work, time === limit ? 1_500 : time, ...more);

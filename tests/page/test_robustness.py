@@ -8,6 +8,8 @@ from playwright.sync_api import Route, expect
 
 from tests.browser import JOURNEY, LIST, list_requests, until
 
+pytestmark = pytest.mark.panel
+
 DIALOG = {
     "before": '<dialog id="around">',
     "after": "</dialog><script>document.querySelector('#around').showModal()</script>",

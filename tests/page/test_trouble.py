@@ -18,6 +18,8 @@ from tests.browser import (
     watch_titles,
 )
 
+pytestmark = pytest.mark.panel
+
 
 class TestStaleAnswers:
     def test_an_answer_from_before_a_change_does_not_hide_it(self, panel):
