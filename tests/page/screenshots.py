@@ -36,6 +36,7 @@ def picture(page: Page, stack, thread: str) -> None:
     """A list that both have written, a lock, and what the agent is told of it."""
     panel = Panel(page, stack, thread)
     panel.api("PUT", "")
+    panel.api("PATCH", "", {"title": "A week in Rome"})
     panel.api("POST", "/preferences", {"items": LIST})
     panel.agent_adds(*AGENTS)
     signed_in(page, panel.token)
