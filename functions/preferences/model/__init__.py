@@ -35,6 +35,7 @@ from preferences.model.preference import (
     new_id,
     new_write_id,
     reasoning,
+    suggested_action,
     whole_number,
 )
 from preferences.model.text import folded, one_line, shorten
@@ -80,5 +81,6 @@ __all__ = [
     "one_line",
     "reasoning",
     "shorten",
+    "suggested_action",
     "whole_number",
 ]

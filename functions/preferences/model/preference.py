@@ -97,11 +97,21 @@ class Preference(Frozen):
         return self.title, self.subtitle, self.kind
 
 
+Action = Literal["add", "edit", "remove"]
+
+
+def suggested_action(target: str | None, text: Text | None) -> Action:
+    """What accepting a suggestion does: an addition has no target, a removal no text."""
+    if target is None:
+        return "add"
+    return "edit" if text else "remove"
+
+
 class Suggestion(Frozen):
     """What an agent was refused, and the user may accept. It never changes: a newer one has another id."""
 
     id: str
-    action: Literal["add", "edit", "remove"]
+    action: Action
     target: str | None = None
     """The id of the row that is meant; None of an addition."""
     base: int = 0

@@ -21,7 +21,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from preferences.model import Change, Preference, Suggestion, Thread
+from preferences.model import Change, Preference, Suggestion, Thread, suggested_action
 
 Item = Mapping[str, Mapping[str, Any]]
 """An item, or a map inside it, in DynamoDB's typed form: name → {"S": "…"}."""
@@ -177,9 +177,9 @@ def _suggestion(suggestion_id: str, stored: Any) -> Suggestion | None:
         suggestion = Suggestion(**{**known, "id": suggestion_id, "text": text})
     except (AttributeError, KeyError, TypeError, ValidationError):
         return None
-    # What accepting does follows from the target and the text: it has to be what the action says.
-    means = "add" if suggestion.target is None else "edit" if text else "remove"
-    return suggestion if suggestion.action == means and (text or suggestion.target) else None
+    # The action is what is shown: accepting has to do that, and nothing else.
+    done = suggested_action(suggestion.target, text)
+    return suggestion if suggestion.action == done and (text or suggestion.target) else None
 
 
 # Worked out once: these are made for every row of every list.

@@ -27,6 +27,7 @@ from preferences.model import (
     Thread,
     folded,
     shorten,
+    suggested_action,
 )
 from preferences.rules.plan import Plan, Stamp
 
@@ -86,17 +87,18 @@ class NewSuggestions:
         """
         if self._stamp.actor == "user":
             return None
+        target = row.id if row else None
         suggestion = Suggestion(
             id=suggestion_id,
-            action="add" if row is None else "edit" if text else "remove",
-            target=row.id if row else None,
+            action=suggested_action(target, text),
+            target=target,
             base=row.changed if row else 0,
             text=text,
             reasoning=shorten(self._stamp.reasoning or "", MAX_SUGGESTION_REASONING) or None,
             agent=self._stamp.who,
             at=self._stamp.at,
         )
-        if dismissal(self._now, suggestion.target, text) in self._declined:
+        if dismissal(self._now, target, text) in self._declined:
             return "declined"
         place = _place(suggestion)
         known = self._waiting.get(place)
