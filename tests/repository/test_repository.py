@@ -19,6 +19,7 @@ from preferences.errors import (
 from preferences.model import MAX_PREFERENCES, Caller, Draft, IndexedEdit
 from preferences.repository import PreferenceRepository, open_repository
 from preferences.repository.table import MAX_KEYS
+from tests.conftest import forget_environment
 from tests.support import ADA, AGENT, EVE, PARTIES, TRUSTED, WRITES, drafts, edits, row
 
 BOTH = pytest.mark.parametrize("caller", PARTIES.values(), ids=PARTIES.keys())
@@ -1390,10 +1391,7 @@ def test_one_repository_serves_many_threads_at_once(store):
 
 
 def test_the_environment_says_which_table_and_which_engine(engine):
-    from preferences.repository import client as wiring
-
-    for cached in (wiring.dynamodb_client, wiring.table_name):
-        cached.cache_clear()
+    forget_environment()
     try:
         repo = open_repository(seconds_left=lambda: 10.0)
         thread, _ = repo.register_thread("env-1", ADA)
@@ -1401,6 +1399,5 @@ def test_the_environment_says_which_table_and_which_engine(engine):
             TableName=engine.table_name, Key={"pk": {"S": "THREAD#env-1"}, "sk": {"S": "PREFERENCES"}}
         )
     finally:
-        for cached in (wiring.dynamodb_client, wiring.table_name):
-            cached.cache_clear()
+        forget_environment()
     assert stored["Item"]["revision"] == {"N": str(thread.revision)}
