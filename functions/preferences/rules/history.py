@@ -1,4 +1,4 @@
-"""What a write did, told from the thread before it and after it; and the plan that undoes it."""
+"""What a write did, by comparing the thread before it and after it; and the plan that undoes it."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, cast
