@@ -42,11 +42,12 @@ class LettaServer(ToolStore):
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]
-        script = Path(__file__).parents[1] / "letta_server.py"
+        script = Path(__file__).resolve().parents[1] / "letta_server.py"
         self.folder = folder
         with (folder / "log").open("w") as log:
             command = [sys.executable, str(script), str(folder), str(port)]
-            self.process = subprocess.Popen(command, stdout=log, stderr=log)
+            # It writes its API's document where it starts.
+            self.process = subprocess.Popen(command, cwd=folder, stdout=log, stderr=log)
         origin = f"http://127.0.0.1:{port}"
         until = time.monotonic() + 300
         while True:
